@@ -20,6 +20,7 @@
 //! these modules point one way; `tests/it/layering` checks their order.
 
 pub mod analysis;
+pub mod annotation;
 pub mod checkpoints;
 pub mod cli;
 pub mod construction;

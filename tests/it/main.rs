@@ -5,6 +5,8 @@ mod ablate;
 #[cfg(test)]
 mod agree;
 #[cfg(test)]
+mod annotate;
+#[cfg(test)]
 mod answers_command;
 #[cfg(test)]
 mod audit;

@@ -156,8 +156,8 @@ fn cached_trunk_output_gives_same_loss_and_gradients() {
         let sequence = sequence.select_branches(&[3, 4]).unwrap().0;
         let log_likelihoods = model.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
         let reference_log_likelihoods = log_likelihoods.unwrap()[0].map(|l| l + 0.5);
-        let pair = PreferenceExample { sequence, reference_log_likelihoods };
-        let config = DpoLossConfig { beta: 0.3, nll_weight: 0.2 };
+        let pair = PreferenceExample { sequence, reference_log_likelihoods, other_order: None };
+        let config = DpoLossConfig { beta: 0.3, nll_weight: 0.2, consistency_weight: 0.0 };
         let loss = model.preference_loss(&[pair], config);
         let loss = loss.unwrap();
         let store = loss.backward().unwrap();

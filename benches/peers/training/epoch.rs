@@ -26,7 +26,8 @@ pub(crate) const EPOCH_SIZE: u32 = 16;
 pub(crate) const BATCH_SIZE: usize = 8;
 /// Preference pairs per shard: the part of a batch that one forward pass processes.
 pub(crate) const SHARD_SIZE: usize = 4;
-const LOSS_CONFIG: DpoLossConfig = DpoLossConfig { beta: 0.1, nll_weight: 0.0 };
+const LOSS_CONFIG: DpoLossConfig =
+    DpoLossConfig { beta: 0.1, nll_weight: 0.0, consistency_weight: 0.0 };
 
 /// Returns the configuration of the model.
 pub(crate) fn model_config() -> Result<ModelConfig> {
@@ -84,6 +85,7 @@ pub(crate) fn preference_pairs(
         pairs.extend(examples.map(|(sequence, reference_log_likelihoods)| PreferenceExample {
             sequence,
             reference_log_likelihoods,
+            other_order: None,
         }));
     }
     Ok(pairs)

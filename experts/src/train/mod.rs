@@ -4,6 +4,7 @@
 mod adamw;
 mod attribute_classifier;
 mod checkpoint;
+mod consistency;
 mod image_layers;
 mod lora;
 mod loss;
@@ -23,6 +24,7 @@ mod weight_names;
 pub use adamw::{AdamW, AdamWConfig};
 pub use attribute_classifier::{AttributeClassifier, AttributeExample, PATCH_CLASSES};
 pub use checkpoint::{load_checkpoint, load_shared_checkpoint, save_checkpoint};
+pub use consistency::OtherOrder;
 pub use lora::LoraConfig;
 pub use loss::{Hits, ShardLoss};
 pub use parallel::{map_on_device, parallel_map};

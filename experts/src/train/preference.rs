@@ -7,6 +7,7 @@
 
 use acem3_kernels::{cross_entropy, log_probabilities};
 
+use super::consistency::{OtherOrder, RowPairs};
 use super::loss::{Hits, ShardLoss};
 use super::sequence::Sequence;
 use super::trainable_model::{Batch, TargetLogits, TrainableModel};
@@ -20,6 +21,8 @@ pub struct PreferenceExample {
     pub sequence: Sequence,
     /// Log-likelihoods of the chosen and the rejected completion under the reference model.
     pub reference_log_likelihoods: [f64; 2],
+    /// The chosen completion in the other presentation order, for the consistency of both.
+    pub other_order: Option<OtherOrder>,
 }
 
 impl PreferenceExample {
@@ -40,6 +43,8 @@ pub struct DpoLossConfig {
     /// training configurations. If it is zero, training may lower the likelihood of both
     /// completions while their difference grows.
     pub nll_weight: f64,
+    /// Weight of the loss of consistency between presentation orders, of examples that have both.
+    pub consistency_weight: f64,
 }
 
 impl TrainableModel {
@@ -49,15 +54,18 @@ impl TrainableModel {
     }
 
     /// Computes `Σ −log σ(margin)` over preference pairs plus the weighted negative log-likelihood
-    /// of the chosen completions. The margin is the difference of the two rewards. A hit is a pair
-    /// with a positive margin.
+    /// of the chosen completions and the loss of consistency between presentation orders. The margin is
+    /// the difference of the two rewards. A hit is a pair with a positive margin.
     pub fn preference_loss(
         &self,
         pairs: &[PreferenceExample],
         config: DpoLossConfig,
     ) -> Result<ShardLoss, Error> {
-        let DpoLossConfig { beta, nll_weight } = config;
-        let sequences: Vec<Sequence> = pairs.iter().map(|pair| pair.sequence.clone()).collect();
+        let DpoLossConfig { beta, nll_weight, consistency_weight } = config;
+        let other_orders = pairs.iter().filter_map(|pair| pair.other_order.as_ref());
+        let sequences = pairs.iter().map(|pair| &pair.sequence);
+        let sequences: Vec<Sequence> =
+            sequences.chain(other_orders.map(|other| &other.sequence)).cloned().collect();
         let predicted = self.target_logits(&Batch(&sequences))?;
         let log_likelihoods = branch_log_likelihoods(&predicted, pairs.len())?;
         let rewards: Vec<[f64; 2]> = pairs
@@ -70,11 +78,13 @@ impl TrainableModel {
         // cross-entropy with these weights has the gradient of the loss.
         let slopes: Vec<f64> = margins.iter().map(|m| beta * sigmoid(-m)).collect();
         let chosen_weights: Vec<f64> =
-            sequences.iter().map(|s| nll_weight / s.target_count(1).max(1) as f64).collect();
+            pairs.iter().map(|p| nll_weight / p.sequence.target_count(1).max(1) as f64).collect();
         let weights = predicted.targets.iter().map(|(pair, target)| {
-            Ok(match branch_index(target.branch)? {
-                0 => (slopes[*pair] + chosen_weights[*pair]) as f32,
-                _ => -slopes[*pair] as f32,
+            Ok(match (slopes.get(*pair), branch_index(target.branch)?) {
+                // The other presentation order of a pair.
+                (None, _) => 0.0,
+                (Some(slope), 0) => (slope + chosen_weights[*pair]) as f32,
+                (Some(slope), _) => -slope as f32,
             })
         });
         let weights = weights.collect::<Result<Vec<f32>, Error>>()?;
@@ -83,10 +93,17 @@ impl TrainableModel {
             .zip(&chosen_weights)
             .map(|(log_likelihoods, weight)| -weight * log_likelihoods[0]);
         let reward_sum = |i: usize| rewards.iter().map(|r| r[i]).sum();
+        let mut surrogate = cross_entropy(&predicted.logits, &predicted.target_tokens(), &weights)?;
+        let mut loss_sum =
+            margins.iter().map(|m| softplus(-m)).sum::<f64>() + chosen_losses.sum::<f64>();
+        let rows = aligned_rows(&predicted, pairs, consistency_weight)?;
+        if let Some(consistency) = rows.loss(&predicted.logits)? {
+            surrogate = (surrogate + consistency.surrogate)?;
+            loss_sum += consistency.loss_sum;
+        }
         Ok(ShardLoss {
-            surrogate: cross_entropy(&predicted.logits, &predicted.target_tokens(), &weights)?,
-            loss_sum: margins.iter().map(|m| softplus(-m)).sum::<f64>()
-                + chosen_losses.sum::<f64>(),
+            surrogate,
+            loss_sum,
             weight_sum: pairs.len() as f64,
             hits: Hits {
                 correct: margins.iter().filter(|m| **m > 0.0).count() as f64,
@@ -99,12 +116,40 @@ impl TrainableModel {
     }
 }
 
-/// Sums the log-probabilities of the targets of each branch, for `n` sequences.
+/// Returns the rows of chosen completions that predict the same token in both presentation orders. The
+/// sequences of the other orders come after those of the pairs.
+fn aligned_rows(
+    predicted: &TargetLogits,
+    pairs: &[PreferenceExample],
+    weight: f64,
+) -> Result<RowPairs, Error> {
+    let mut rows = RowPairs::default();
+    if weight <= 0.0 {
+        return Ok(rows);
+    }
+    let chosen_targets = |sequence: usize| {
+        let targets = predicted.targets.iter().enumerate();
+        let of_sequence = targets.filter(|(_, (i, target))| *i == sequence && target.branch == 1);
+        of_sequence.map(|(row, (_, target))| (row, *target)).collect::<Vec<_>>()
+    };
+    let mut other_sequence = pairs.len();
+    for (i, pair) in pairs.iter().enumerate() {
+        if let Some(order) = &pair.other_order {
+            rows.add(&chosen_targets(i), &chosen_targets(other_sequence), order, weight)?;
+            other_sequence += 1;
+        }
+    }
+    Ok(rows)
+}
+
+/// Sums the log-probabilities of the targets of each branch of the first `n` sequences.
 fn branch_log_likelihoods(predicted: &TargetLogits, n: usize) -> Result<Vec<[f64; 2]>, Error> {
     let log_probs = log_probabilities(&predicted.logits, &predicted.target_tokens())?;
     let mut sums = vec![[0.0; 2]; n];
     for ((sequence, target), log_prob) in predicted.targets.iter().zip(log_probs) {
-        sums[*sequence][branch_index(target.branch)?] += f64::from(log_prob);
+        if let Some(sums) = sums.get_mut(*sequence) {
+            sums[branch_index(target.branch)?] += f64::from(log_prob);
+        }
     }
     Ok(sums)
 }

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::analysis::{AgreeArgs, AuditArgs, CalibrateArgs, MetricsArgs, RankArgs, ReportArgs};
+use super::annotate::AnnotateArgs;
 use super::completions::CompletionsArgs;
 use super::data::DataArgs;
 use super::judge::JudgeArgs;
@@ -33,6 +34,8 @@ pub enum Command {
     Calibrate(Box<CalibrateArgs>),
     /// Compare answers with references: exact match, F1, BLEU, ROUGE and others
     Metrics(MetricsArgs),
+    /// Serve a site on which doctors rate responses, double-blind
+    Annotate(Box<AnnotateArgs>),
     /// Generate, check and rate data
     Data(DataArgs),
     /// Train and evaluate panels

@@ -3,6 +3,7 @@
 //! [`crate::cli::commands`] runs the commands.
 
 mod analysis;
+mod annotate;
 mod answers;
 mod command;
 mod completions;
@@ -25,6 +26,7 @@ pub use analysis::{
     AgreeArgs, AuditArgs, CalibrateApplyArgs, CalibrateArgs, CalibrateCommand, CalibrateFitArgs,
     MetricModelArgs, MetricsArgs, ProbeChoice, RankArgs, ReportArgs, ReportFormat, ThresholdArgs,
 };
+pub use annotate::AnnotateArgs;
 pub use answers::{AnswererArgs, AnswersArgs, QuestionArgs};
 pub use command::Command;
 pub use completions::CompletionsArgs;

@@ -1,6 +1,6 @@
 //! Runs the command of a command line.
 
-use super::{analysis, completions, data, judge, man, merge, panel, training, verify};
+use super::{analysis, annotate, completions, data, judge, man, merge, panel, training, verify};
 use crate::cli::args::{Cli, Command};
 use crate::support::terminal::exit::Exit;
 
@@ -16,6 +16,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Report(args) => analysis::report::run(args, cli.verbosity),
         Command::Calibrate(args) => analysis::calibrate::run(args, cli.verbosity),
         Command::Metrics(args) => analysis::metrics::run(args, cli.verbosity),
+        Command::Annotate(args) => annotate::run(args, cli.verbosity),
         Command::Data(args) => data::run(args, cli.verbosity),
         Command::Train(args) => training::train::run(args, cli.verbosity),
         Command::Encoders(args) => training::encoders::run(args, cli.verbosity),

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod analysis;
+mod annotate;
 mod answers;
 mod completions;
 mod construction;

@@ -73,6 +73,18 @@ impl EncodedImage {
         self.bytes.len() + decoded.map_or(0, |loaded| loaded.decoded.data().len())
     }
 
+    /// Returns the frame and window that a DICOM object is shown with.
+    pub fn view(&self) -> &DicomView {
+        &self.view
+    }
+
+    /// Returns the image with another frame and window.
+    #[must_use]
+    pub fn with_view(&self, view: DicomView) -> Self {
+        let (name, bytes) = (self.name.clone(), Arc::clone(&self.bytes));
+        Self { name, sha256: self.sha256, bytes, view, loaded: OnceLock::new() }
+    }
+
     /// Returns true for a DICOM object.
     pub fn is_dicom(&self) -> bool {
         matches!(detect_format(&self.bytes), Ok(FileFormat::Dicom))

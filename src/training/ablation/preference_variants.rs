@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::training::config::stage::preference_config::PreferenceConfig;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::{read_preferences, select_negatives};
 use crate::training::{Negative, StageConfig, StageKind, TrainConfig};
@@ -31,6 +32,14 @@ pub(super) fn map_preference_stages(
     let stages = config.stages.iter_mut();
     stages.filter(|stage| stage.kind.learns_preferences()).for_each(change);
     config
+}
+
+/// Returns the configuration with `change` applied to the table of every preference stage.
+pub(super) fn with_preferences(
+    base: &TrainConfig,
+    change: impl Fn(&mut PreferenceConfig),
+) -> TrainConfig {
+    map_preference_stages(base, |stage| stage.preferences.iter_mut().for_each(&change))
 }
 
 /// Returns the configuration without preference stages.

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::evaluation_variants::add_evaluation_variants;
 use super::preference_variants::{
-    with_frozen_layers, with_negatives, without_preference_stages, without_reward_tokens,
+    with_frozen_layers, with_negatives, with_preferences, without_preference_stages,
+    without_reward_tokens,
 };
 use super::variants::{StudyInputs, StudyVariants};
 use crate::training::{Negative, StageConfig, TrainConfig};
@@ -23,6 +24,9 @@ pub enum AblationStudy {
     Negatives,
     /// With and without preference data
     Bias,
+    /// Own wrong evaluations with and without consistency; changed correct ones; without preference
+    /// data
+    Own,
     /// Full training on evaluations; without knowledge completion; without curriculum; without
     /// knowledge introspection
     #[value(name = "automedeval")]
@@ -71,6 +75,7 @@ impl AblationStudy {
                 }
             }
             Self::Negatives => add_negatives(&mut study, base)?,
+            Self::Own => add_own_evaluations(&mut study, base)?,
         }
         Ok(study)
     }
@@ -90,6 +95,32 @@ fn check_preference_study(base: &TrainConfig, inputs: StudyInputs<'_>) -> Result
              hint: add a stage of kind \"rtdpo\" with [stages.preferences]"
         );
     }
+    Ok(())
+}
+
+/// Adds the kinds of rejected evaluations: own ones with and without consistency, and changed ones.
+fn add_own_evaluations(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
+    let preferences = || base.stages.iter().filter_map(|stage| stage.preferences.as_ref());
+    if !preferences().any(|preferences| preferences.rejects_own) {
+        bail!(
+            "no preference stage rejects evaluations of the panel itself, expected one to vary\n\
+             hint: add `own = true` to [stages.preferences]"
+        );
+    }
+    if preferences().any(|preferences| preferences.consistency > 0.0) {
+        study.push("own evaluations and consistency", base.clone());
+    } else {
+        study.skip("own evaluations and consistency", "no stage sets `consistency`");
+    }
+    study.push(
+        "own evaluations",
+        with_preferences(base, |preferences| preferences.consistency = 0.0),
+    );
+    let changed = with_preferences(base, |preferences| {
+        (preferences.consistency, preferences.rejects_own) = (0.0, false);
+    });
+    study.push("changed evaluations", changed);
+    study.push("no preference data", without_preference_stages(base));
     Ok(())
 }
 
@@ -215,6 +246,26 @@ mod tests {
             AblationStudy::Negatives.variants(&base, StudyInputs::default()).unwrap_err()
         );
         assert!(error.contains("line 1 has no `negatives`"), "{error}");
+    }
+
+    #[test]
+    fn own_evaluations_are_compared_with_changed_ones() {
+        let variants =
+            |base: &TrainConfig| AblationStudy::Own.variants(base, StudyInputs::default());
+        assert!(format!("{:#}", variants(&base()).unwrap_err()).contains("own = true"));
+        let own = with_preferences(&base(), |preferences| {
+            (preferences.rejects_own, preferences.consistency) = (true, 0.5);
+        });
+        let compared = variants(&own).unwrap().variants;
+        let settings = compared.iter().map(|variant| {
+            let preferences = stage(variant)?.preferences.as_ref()?;
+            Some((preferences.rejects_own, preferences.consistency > 0.0))
+        });
+        let settings: Vec<_> = settings.collect();
+        assert_eq!(settings, [Some((true, true)), Some((true, false)), Some((false, false)), None]);
+        let plain = with_preferences(&own, |preferences| preferences.consistency = 0.0);
+        let StudyVariants { variants, notes } = variants(&plain).unwrap();
+        assert_eq!((variants.len(), notes.len()), (3, 1));
     }
 
     #[test]

@@ -129,6 +129,13 @@ impl PairExample {
             .collect()
     }
 
+    /// Returns the pair with the responses in the other presentation order.
+    pub(crate) fn exchanged(&self) -> Self {
+        let mut pair = self.clone();
+        pair.responses.reverse();
+        pair
+    }
+
     /// Returns the pair with random errors in its evaluations and the conclusion that follows from
     /// them. A conclusion model that is trained only on correct evaluations learns to judge from
     /// the responses and ignores the evaluations that it reads.

@@ -13,6 +13,7 @@ use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
+use crate::training::examples::sources::dataset_pairs::PairMixture;
 use crate::training::examples::sources::foreign_text::add_foreign_text;
 use crate::training::examples::sources::phantom_examples;
 use crate::training::examples::sources::pixels::ImagePreparation;
@@ -173,7 +174,7 @@ impl ExampleSampler {
             }
         }
         let source = PairOrigin { data_sets, phantom };
-        let pair = self.pair(source, stage, stage.wrong_finding_proportion, &mut rng)?;
+        let pair = self.pair(source, stage, PairMixture::of_stage(stage), &mut rng)?;
         let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         builder.build_evaluations(&pair, &conclusion_pair, learning)
@@ -189,7 +190,8 @@ impl ExampleSampler {
         let mut rng = self.rng(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
         let source = PairOrigin { data_sets, phantom: phantom_index(stage, index) };
-        let pair = self.pair(source, stage, 0.0, &mut rng)?;
+        let mixture = PairMixture { wrong_findings: 0.0, ..PairMixture::of_stage(stage) };
+        let pair = self.pair(source, stage, mixture, &mut rng)?;
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         Ok(SampledPreference { pair, conclusion_pair, rng })
     }
@@ -206,10 +208,10 @@ impl ExampleSampler {
         &self,
         PairOrigin { data_sets, phantom }: PairOrigin,
         stage: &StageConfig,
-        wrong_finding_proportion: f64,
+        mixture: PairMixture,
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
-        let mut pair = match data_sets.and_then(|d| d.pair(wrong_finding_proportion, rng)) {
+        let mut pair = match data_sets.and_then(|d| d.pair(mixture, rng)) {
             Some(pair) => pair,
             None => {
                 phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?
@@ -239,8 +241,12 @@ impl ExampleSampler {
         phantom: u64,
         rng: &mut ChaCha8Rng,
     ) -> Vec<RatingExample> {
+        let mixture = PairMixture {
+            wrong_findings: stage.wrong_finding_proportion,
+            ..PairMixture::default()
+        };
         let responses: Vec<ResponseExample> = if let Some(data_sets) = data_sets {
-            let pair = |_| data_sets.pair(stage.wrong_finding_proportion, rng);
+            let pair = |_| data_sets.pair(mixture, rng);
             let pairs = (0..COMPARISON_CASES).filter_map(pair);
             pairs.flat_map(|pair| pair.responses).collect()
         } else {

@@ -5,6 +5,7 @@ pub(crate) mod evaluation_preferences;
 pub mod files;
 pub(crate) mod mistakes;
 pub(crate) mod negatives;
+pub(crate) mod own_evaluations;
 pub(crate) mod phantom_preferences;
 pub(crate) mod preference_sequence;
 pub(crate) mod prompt_style;

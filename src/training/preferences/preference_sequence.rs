@@ -20,6 +20,17 @@ pub(crate) struct PreferenceSequence {
     pub(crate) sequence: Sequence,
     /// Indices of the members.
     pub(crate) members: Vec<usize>,
+    /// Numbers of targets of the chosen completion of each member.
+    pub(crate) targets: Vec<ChosenTargets>,
+}
+
+/// Numbers of targets of a chosen completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChosenTargets {
+    /// Those of the reward token.
+    pub(crate) lead: usize,
+    /// Those about the response that is shown first.
+    pub(crate) first: usize,
 }
 
 impl PreferenceSequence {
@@ -80,22 +91,22 @@ impl<'a> PreferenceSequenceBuilder<'a> {
     /// prompts have a common prefix. The conclusion model reads the evaluations of
     /// `conclusion_pair`.
     ///
-    /// `derive_negative` derives a negative from correct ratings. If it returns `None`, the member
+    /// `derive_negative` derives a negative of a member from its correct ratings. If it returns `None`, the member
     /// gets no pair.
     pub(crate) fn build(
         &self,
         pair: &PairExample,
         conclusion_pair: &PairExample,
         members: &[usize],
-        mut derive_negative: impl FnMut(&EvaluationRatings) -> Option<EvaluationRatings>,
+        mut derive_negative: impl FnMut(usize, &EvaluationRatings) -> Option<EvaluationRatings>,
     ) -> Result<Vec<PreferenceSequence>> {
-        let (mut pair_members, mut completions): (Vec<usize>, Vec<PromptCompletion>) =
-            (Vec::new(), Vec::new());
+        let (mut pair_members, mut targets) = (Vec::new(), Vec::new());
+        let mut completions: Vec<PromptCompletion> = Vec::new();
         for &member in members {
             let source = if member < 3 { pair } else { conclusion_pair };
             let chosen = source.member_ratings(member);
             let ratings = chosen.iter().map(|r| (r.analysis.clone(), r.score)).collect();
-            let Some(rejected) = derive_negative(&ratings) else {
+            let Some(rejected) = derive_negative(member, &ratings) else {
                 continue;
             };
             let rejected: Vec<RatingExample> = chosen
@@ -112,16 +123,31 @@ impl<'a> PreferenceSequenceBuilder<'a> {
                 });
             }
             pair_members.push(member);
+            targets.push(self.chosen_targets(member, &chosen)?);
         }
         let merge = |completions| merge_into_branches(completions, pair.image.clone());
         if let Some(sequence) = merge(&completions) {
-            return Ok(vec![PreferenceSequence { sequence, members: pair_members }]);
+            return Ok(vec![PreferenceSequence { sequence, members: pair_members, targets }]);
         }
-        let separate = pair_members.into_iter().zip(completions.chunks(2));
-        let separate = separate.filter_map(|(member, completions)| {
-            Some(PreferenceSequence { sequence: merge(completions)?, members: vec![member] })
+        let separate = pair_members.into_iter().zip(targets).zip(completions.chunks(2));
+        let separate = separate.filter_map(|((member, targets), completions)| {
+            Some(PreferenceSequence {
+                sequence: merge(completions)?,
+                members: vec![member],
+                targets: vec![targets],
+            })
         });
         Ok(separate.collect())
+    }
+
+    /// Returns the numbers of targets of a member's chosen completion.
+    fn chosen_targets(&self, member: usize, ratings: &[&RatingExample]) -> Result<ChosenTargets> {
+        let first = ratings.get(..ratings.len() / 2).unwrap_or_default();
+        let tokens = self.completion(member, 0, first)?;
+        let lead = tokens.iter().take(self.reward_lengths[member][0]);
+        let lead = lead.filter(|(_, weight)| *weight > 0.0).count();
+        let all = tokens.iter().filter(|(_, weight)| *weight > 0.0).count();
+        Ok(ChosenTargets { lead, first: all - lead })
     }
 
     /// Returns the tokens of a completion with their loss weights; `side` is 0 for chosen and 1 for

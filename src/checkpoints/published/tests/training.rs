@@ -20,7 +20,8 @@ use crate::training::preferences::{
 };
 use crate::training::{FileSequenceBuilder, ImagePreparation, RewardTokenRole, RewardTokens};
 
-pub(super) const LOSS: DpoLossConfig = DpoLossConfig { beta: 0.3, nll_weight: 0.0 };
+pub(super) const LOSS: DpoLossConfig =
+    DpoLossConfig { beta: 0.3, nll_weight: 0.0, consistency_weight: 0.0 };
 pub(super) const ADAMW: AdamWConfig =
     AdamWConfig { beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 };
 /// Reward tokens of the chosen and the rejected completion.
@@ -120,6 +121,7 @@ pub(super) fn load_preferences(
         .map(|(sequence, reference)| PreferenceExample {
             sequence,
             reference_log_likelihoods: reference,
+            other_order: None,
         })
         .collect()
 }
@@ -312,14 +314,18 @@ fn losses_of_exported_preferences_match_trl() {
     let pairs = preference_pairs.iter().map(|pair| {
         let sequence = builder.build_preference(pair).unwrap();
         let log_likelihoods = model.log_likelihoods(&Batch(std::slice::from_ref(&sequence)));
-        PreferenceExample { sequence, reference_log_likelihoods: log_likelihoods.unwrap()[0] }
+        PreferenceExample {
+            sequence,
+            reference_log_likelihoods: log_likelihoods.unwrap()[0],
+            other_order: None,
+        }
     });
     let pairs: Vec<PreferenceExample> = pairs.collect();
     let trl = std::fs::read(golden_path("training/trl.json")).unwrap();
     let trl: serde_json::Value = serde_json::from_slice(&trl).unwrap();
     assert_eq!(trl["pairs"], pairs.len());
     let adamw = AdamWConfig { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0 };
-    let loss = DpoLossConfig { beta: 0.1, nll_weight: 0.0 };
+    let loss = DpoLossConfig { beta: 0.1, nll_weight: 0.0, consistency_weight: 0.0 };
     let optimizer = AdamW::new(parameters.trainable(), adamw);
     let mut trainer = Trainer::new(optimizer, constant_schedule(1e-3), f64::INFINITY);
     for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {

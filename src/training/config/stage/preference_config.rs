@@ -6,6 +6,8 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::negative::Negative;
+use super::stage_config::is_zero;
+use crate::checkpoints::panel::prompt_config::CONCLUSION;
 use crate::training::config::activation_dtype::ActivationDtype;
 use crate::training::config::validation_indices::VALIDATION_START;
 
@@ -30,6 +32,15 @@ pub struct PreferenceConfig {
     /// their difference grows.
     #[serde(default)]
     pub anchor: f64,
+    /// Rejects the evaluations of the sampled cases that the panel itself writes before the stage and
+    /// that are wrong, in both presentation orders, instead of changed correct ones. Cases that it
+    /// evaluates correctly give no pair. The conclusion model gets none.
+    #[serde(default, rename = "own", skip_serializing_if = "std::ops::Not::not")]
+    pub rejects_own: bool,
+    /// Weight of the consistency of the two presentation orders, which is added to the loss: along a
+    /// chosen evaluation, the probabilities of the next token should be equal in both. Requires `own`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub consistency: f64,
     /// Changes that turn chosen evaluations into rejected ones. Of a file, only the pairs of these
     /// changes are used, unless all are named.
     #[serde(default = "default_negatives")]
@@ -60,6 +71,15 @@ impl PreferenceConfig {
         if self.file.is_some() {
             return Ok(());
         }
+        if self.rejects_own {
+            return match members.find(|member| *member == CONCLUSION) {
+                Some(name) => bail!(
+                    "[stages.preferences]: own rejects evaluations of the experts, but the stage trains {name} too\n\
+                     hint: `members = [\"medical_knowledge\"]` trains the expert that looks at the image"
+                ),
+                None => Ok(()),
+            };
+        }
         let applies = |member: &str| self.negatives.iter().any(|n| n.applies_to(member));
         match members.find(|member| !applies(member)) {
             Some(member) => bail!(
@@ -87,6 +107,18 @@ impl PreferenceConfig {
         }
         if !(self.beta.is_finite() && self.beta > 0.0) {
             bail!("[stages.preferences]: beta is {}, expected a positive number", self.beta);
+        }
+        if self.rejects_own && (self.file.is_some() || self.is_joint) {
+            bail!(
+                "[stages.preferences]: own requires sampled cases and a head per member\n\
+                 hint: remove `file` and `together`"
+            );
+        }
+        if !(self.consistency.is_finite() && self.consistency >= 0.0) {
+            bail!("[stages.preferences]: consistency is {}, expected 0 or more", self.consistency);
+        }
+        if self.consistency > 0.0 && !self.rejects_own {
+            bail!("[stages.preferences]: consistency has an effect only with `own = true`");
         }
         if !(self.anchor.is_finite() && self.anchor >= 0.0) {
             bail!("[stages.preferences]: anchor is {}, expected 0 or more", self.anchor);

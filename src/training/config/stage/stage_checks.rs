@@ -97,6 +97,8 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("doubting", stage.wrong_finding_proportion),
         ("easy", stage.easy_proportion),
         ("foreign", stage.foreign_proportion),
+        ("long", stage.long_answer_proportion),
+        ("unrelated", stage.unrelated_answer_proportion),
     ] {
         if !(0.0..=1.0).contains(&value) {
             bail!("{key} is {value}, expected a proportion from 0 to 1");

@@ -77,6 +77,14 @@ pub struct StageConfig {
     /// strings, repetitions, code, or praise of itself. The panel learns that such text is a defect.
     #[serde(default, rename = "foreign", skip_serializing_if = "is_zero")]
     pub foreign_proportion: f64,
+    /// Proportion of pairs of the data sets with long answers, as models write them: the claim in a
+    /// sentence among others, hedges, refusals and contradictions. Their length does not depend on
+    /// whether they are right.
+    #[serde(default, rename = "long", skip_serializing_if = "is_zero")]
+    pub long_answer_proportion: f64,
+    /// Proportion of wrong answers of the data sets that have nothing to do with the question.
+    #[serde(default, rename = "unrelated", skip_serializing_if = "is_zero")]
+    pub unrelated_answer_proportion: f64,
     /// Proportion of pairs that also train expression, relevance or the conclusion, sampled
     /// separately for each of the three. These members do not need the image and learn much faster
     /// than medical knowledge.
@@ -230,7 +238,7 @@ impl StageConfig {
 
 /// Returns true for a proportion of none, which a configuration need not state.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(proportion: &f64) -> bool {
+pub(super) fn is_zero(proportion: &f64) -> bool {
     *proportion <= 0.0
 }
 

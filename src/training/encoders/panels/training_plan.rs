@@ -223,6 +223,8 @@ impl EncoderPlan {
             quoting_proportion: 0.0,
             wrong_finding_proportion: 0.0,
             foreign_proportion: 0.0,
+            long_answer_proportion: 0.0,
+            unrelated_answer_proportion: 0.0,
             easy_proportion: 0.0,
             has_reward_token: false,
             strips_reward_tokens: false,

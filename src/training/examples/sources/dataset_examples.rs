@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use acem3_experts::train::AttributeExample;
 use acem3_vision::ImageLimits;
 use anyhow::{Error, Result, bail};
-use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,38 +17,31 @@ use crate::data::dataset_rows::{
     path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
-use crate::data::phantoms::text::response_writer;
-use crate::data::phantoms::{Claim, Defect};
 use crate::support::digest::Digest;
-use crate::training::examples::example::{
-    AnswerExample, PairExample, QuestionWithAnswer, ResponseExample,
-};
+use crate::training::examples::example::{AnswerExample, QuestionWithAnswer};
 use crate::training::examples::sources::attributes::QuestionAttributes;
-use crate::training::examples::sources::dataset_responses::{
-    claim, corrupt_finding, lower_perfect_tone, sample_defects,
-};
+use crate::training::examples::sources::long_answers::{AnsweredQuestion, LongAnswers};
 
 /// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
-/// Probability that both responses are equal, either correct or wrong.
-const EQUAL_RESPONSES_RATE: f64 = 0.15;
 /// Data set of the responses of models.
 const PATH_VQA: &str = "path_vqa";
 /// Rows of the Path-VQA development set whose model responses are training data.
 const TRAINING_ROWS: std::ops::Range<u64> = 0..1000;
 /// Maximum number of words of an answer. Longer model responses are truncated.
-const MAX_WORDS: usize = 60;
+pub(super) const MAX_WORDS: usize = 60;
 
 /// Training splits of the data sets, with preprocessed images.
 pub(crate) struct DatasetExamples {
-    items: Vec<DatasetItem>,
-    /// Indices of the items of each image.
-    by_image: Vec<Vec<usize>>,
+    pub(super) items: Vec<DatasetItem>,
+    /// Indices of the items of each image, by the key of the image.
+    by_image: BTreeMap<String, Vec<usize>>,
     by_dataset: Vec<WeightedDataset>,
-    images: ImageStore,
-    distractors: DistractorPool,
+    pub(super) images: ImageStore,
+    pub(super) distractors: DistractorPool,
     /// Responses of models to Path-VQA questions.
-    model_pairs: Vec<ModelPair>,
+    pub(super) model_pairs: Vec<ModelPair>,
+    pub(super) long_answers: LongAnswers,
     organs: Vec<String>,
     modalities: Vec<String>,
     frequent_questions: QuestionAttributes,
@@ -87,10 +79,10 @@ impl DatasetExamples {
             }
         }
         items.retain(|i| i.answer.split_whitespace().count() <= MAX_WORDS);
-        let mut by_image: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_image: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut by_dataset: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (i, item) in items.iter().enumerate() {
-            by_image.entry(&item.image_key).or_default().push(i);
+            by_image.entry(item.image_key.clone()).or_default().push(i);
             by_dataset.entry(item.dataset).or_default().push(i);
         }
         let names = |name: fn(&DatasetItem) -> Option<&String>| {
@@ -100,7 +92,10 @@ impl DatasetExamples {
             names
         };
         Ok(Self {
-            by_image: by_image.into_values().collect(),
+            by_image,
+            long_answers: LongAnswers::new(
+                model_pairs.iter().flat_map(|p| p.responses.iter().map(|r| r.text.as_str())),
+            ),
             by_dataset: weighted_datasets(by_dataset, weights),
             distractors: DistractorPool::new(&items),
             organs: names(|i| i.organ.as_ref()),
@@ -186,10 +181,7 @@ impl DatasetExamples {
     pub(crate) fn answer_example(&self, rng: &mut ChaCha8Rng) -> Option<AnswerExample> {
         // Sampling an item instead of an image makes images with many questions more frequent.
         let item = self.sample_item(rng)?;
-        let is_of_image = |items: &&Vec<usize>| {
-            items.first().is_some_and(|i| self.items[*i].image_key == item.image_key)
-        };
-        let mut indices = self.by_image.iter().find(is_of_image)?.clone();
+        let mut indices = self.by_image.get(&item.image_key)?.clone();
         indices.shuffle(rng);
         indices.truncate(MAX_QUESTIONS);
         let questions = indices.iter().map(|i| {
@@ -205,89 +197,18 @@ impl DatasetExamples {
         })
     }
 
-    /// Samples a pair with correct evaluations: the reference answer and a wrong one, or the
-    /// responses of two models.
-    pub(crate) fn pair(
-        &self,
-        wrong_finding_proportion: f64,
-        rng: &mut ChaCha8Rng,
-    ) -> Option<PairExample> {
-        if rng.random_bool(0.1)
-            && let Some(pair) = self.model_pairs.choose(rng)
-        {
-            return self.model_pair(pair, wrong_finding_proportion, rng);
-        }
-        let item = self.sample_item(rng)?;
-        let wrong = self.distractors.sample(item, rng)?;
-        let mut answers = [(item.answer.clone(), true), (wrong.clone(), false)];
-        if rng.random_bool(EQUAL_RESPONSES_RATE) {
-            let answer = answers[usize::from(rng.random_bool(0.5))].clone();
-            answers = [answer.clone(), answer];
-        }
-        if rng.random_bool(0.5) {
-            answers.reverse();
-        }
-        let is_bare = rng.random_bool(0.5);
-        let responses = answers.map(|(answer, is_correct)| {
-            let claim = claim(&answer, &item.answer, is_correct, rng);
-            let defects = if is_bare { vec![Defect::Bare] } else { sample_defects(rng) };
-            let mut response: ResponseExample =
-                response_writer::write(&claim, &defects, rng).into();
-            if let Some(other) = self
-                .distractors
-                .sample(item, rng)
-                .filter(|_| rng.random_bool(wrong_finding_proportion))
-            {
-                corrupt_finding(&mut response, &claim.short, &other.to_lowercase());
-            }
-            response
-        });
-        Some(PairExample {
-            image: Some(self.images.augmented(&item.image_key, rng)?),
-            question: item.question.clone(),
-            responses,
-        })
-    }
-
-    /// Builds a pair from the responses of two models.
-    fn model_pair(
-        &self,
-        pair: &ModelPair,
-        wrong_finding_proportion: f64,
-        rng: &mut ChaCha8Rng,
-    ) -> Option<PairExample> {
-        let reference = pair.reference.to_lowercase();
-        let opposite = if reference.starts_with("yes") { "no" } else { "yes" };
-        let mut responses = [0, 1].map(|i| {
-            let is_correct = i == pair.better;
-            let answer = if is_correct { reference.as_str() } else { opposite };
-            let text: Vec<&str> =
-                pair.responses[i].text.split_whitespace().take(MAX_WORDS).collect();
-            let text = text.join(" ");
-            let defects = if text.split(' ').count() < 3 { vec![Defect::Bare] } else { Vec::new() };
-            let claim = Claim::with_one_concern(&text, answer, &reference, is_correct);
-            let mut response: ResponseExample =
-                response_writer::write(&claim, &defects, rng).into();
-            response.text = text;
-            // Model responses lack the friendly closing words that a perfect score requires.
-            lower_perfect_tone(&mut response);
-            if rng.random_bool(wrong_finding_proportion) {
-                corrupt_finding(&mut response, answer, opposite);
-            }
-            response
-        });
-        if rng.random_bool(0.5) {
-            responses.reverse();
-        }
-        Some(PairExample {
-            image: Some(self.images.augmented(&pair.image_key, rng)?),
-            question: pair.question.clone(),
-            responses,
-        })
+    /// Returns the other questions about the image of an item, with their answers.
+    pub(super) fn other_questions(&self, item: &DatasetItem) -> Vec<AnsweredQuestion<'_>> {
+        let items = self.by_image.get(&item.image_key).into_iter().flatten();
+        let items = items.filter_map(|i| self.items.get(*i));
+        let others = items.filter(|other| other.question != item.question);
+        others
+            .map(|other| AnsweredQuestion { question: &other.question, answer: &other.answer })
+            .collect()
     }
 
     /// Samples a data set by weight, and an item of it.
-    fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
+    pub(super) fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
         let dataset = self.by_dataset.choose_weighted(rng, |dataset| dataset.weight).ok()?;
         self.items.get(*dataset.items.choose(rng)?)
     }

@@ -13,8 +13,13 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::training::config::train_config::TrainConfig;
 
-/// Maximum shift of an image, in pixels of an encoder input.
-const MAX_SHIFT: i32 = 3;
+/// Maximum shift of an image, as a proportion of its width or height.
+const MAX_SHIFT: f32 = 0.05;
+/// Maximum angle of a rotation, in degrees.
+const MAX_ANGLE: f32 = 8.0;
+/// Smallest and largest scale.
+const MIN_SCALE: f32 = 0.9;
+const MAX_SCALE: f32 = 1.15;
 
 /// Preprocessing of training images, exactly as for judging.
 pub struct ImagePreparation {
@@ -80,6 +85,23 @@ impl ImagePreparation {
         Ok(pixels.flatten_all()?.to_vec1::<f32>()?.into())
     }
 
+    /// Returns a preprocessed image as pixels again; `None` if it has tiles. Preprocessing the result
+    /// gives the same values up to rounding.
+    pub(crate) fn to_image(&self, image: &TrainingImage) -> Option<DecodedImage> {
+        let plane = self.side * self.side;
+        if image.grid.inputs != 1 || image.pixels.len() != 3 * plane {
+            return None;
+        }
+        let ImageProcessor { image_mean, image_std, .. } = &self.whole;
+        let value = |i: usize| {
+            let (pixel, channel) = (i / 3, i % 3);
+            let value = f64::from(image.pixels[channel * plane + pixel]);
+            let scaled = (value * image_std[channel] + image_mean[channel]) * 255.0;
+            scaled.round().clamp(0.0, 255.0) as u8
+        };
+        DecodedImage::from_rgb(self.side, self.side, (0..3 * plane).map(value).collect())
+    }
+
     /// Preprocesses the image of a phantom.
     pub(crate) fn prepare_phantom(&self, image: &RgbImage) -> Result<TrainingImage> {
         self.prepare(&decode_phantom(image)?)
@@ -93,64 +115,113 @@ pub(crate) fn decode_phantom(image: &RgbImage) -> Result<DecodedImage> {
     decoded.context("the image of a phantom is empty")
 }
 
-/// Random change of an image: a shift by a few pixels, and a slight change of contrast and
+/// Random change of an image: a slight rotation, scaling and shift, and a slight change of contrast and
 /// brightness. An image is not mirrored, because left and right have a meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Augmentation {
-    dx: i32,
-    dy: i32,
+    geometry: Geometry,
     contrast: f32,
     brightness: f32,
+}
+
+/// Rotation and scaling about the centre of an image, and a shift.
+#[derive(Clone, Copy, Debug)]
+struct Geometry {
+    /// Cosine of the angle, divided by the scale.
+    cos: f32,
+    /// Sine of the angle, divided by the scale.
+    sin: f32,
+    /// Shift to the right, as a proportion of the width.
+    dx: f32,
+    /// Shift downwards, as a proportion of the height.
+    dy: f32,
+}
+
+/// Two neighbouring pixels of a row or column, and the weight of the second.
+#[derive(Clone, Copy, Debug)]
+struct Neighbours {
+    first: usize,
+    second: usize,
+    weight: f32,
+}
+
+impl Neighbours {
+    /// Returns the pixels around a position; those outside of the image are its border.
+    fn around(position: f32, length: usize) -> Self {
+        let last = length.saturating_sub(1);
+        let position = position.clamp(0.0, last as f32);
+        let first = (position as usize).min(last);
+        Self { first, second: (first + 1).min(last), weight: position - first as f32 }
+    }
+}
+
+impl Geometry {
+    fn sample(rng: &mut ChaCha8Rng) -> Self {
+        let angle = rng.random_range(-MAX_ANGLE..MAX_ANGLE).to_radians();
+        let scale = rng.random_range(MIN_SCALE..MAX_SCALE);
+        let mut shift = || rng.random_range(-MAX_SHIFT..MAX_SHIFT);
+        Self { cos: angle.cos() / scale, sin: angle.sin() / scale, dx: shift(), dy: shift() }
+    }
+
+    /// Returns a pixel of the changed image: the interpolation of the four pixels that it comes from.
+    fn interpolate(
+        &self,
+        (x, y): (usize, usize),
+        (width, height): (usize, usize),
+        pixel: impl Fn(usize, usize) -> f32,
+    ) -> f32 {
+        let centre = |length: usize| length.saturating_sub(1) as f32 / 2.0;
+        let (cx, cy) = (centre(width), centre(height));
+        let (u, v) = (x as f32 - cx, y as f32 - cy);
+        let source_x = self.cos * u + self.sin * v + cx - self.dx * width as f32;
+        let source_y = self.cos * v - self.sin * u + cy - self.dy * height as f32;
+        let (h, v) = (Neighbours::around(source_x, width), Neighbours::around(source_y, height));
+        let row = |y| pixel(h.first, y) * (1.0 - h.weight) + pixel(h.second, y) * h.weight;
+        row(v.first) * (1.0 - v.weight) + row(v.second) * v.weight
+    }
 }
 
 impl Augmentation {
     /// Samples a change.
     pub(crate) fn sample(rng: &mut ChaCha8Rng) -> Self {
-        let (dx, dy) =
-            (rng.random_range(-MAX_SHIFT..=MAX_SHIFT), rng.random_range(-MAX_SHIFT..=MAX_SHIFT));
         Self {
-            dx,
-            dy,
-            contrast: rng.random_range(0.9..1.1f32),
-            brightness: rng.random_range(-0.08..0.08f32),
+            geometry: Geometry::sample(rng),
+            contrast: rng.random_range(0.8..1.2f32),
+            brightness: rng.random_range(-0.12..0.12f32),
         }
     }
 
     /// Changes one encoder input of `side` × `side` pixels.
     pub(crate) fn apply(&self, pixels: &[f32], side: usize) -> Arc<[f32]> {
-        let last = side.saturating_sub(1);
         let plane = side * side;
         let augmented = (0..3 * plane).map(|i| {
             let (c, y, x) = (i / plane, (i % plane) / side, i % side);
-            let y = y.saturating_add_signed(self.dy as isize).min(last);
-            let x = x.saturating_add_signed(self.dx as isize).min(last);
-            self.adjust(pixels[c * plane + y * side + x])
+            let pixel = |x: usize, y: usize| pixels[c * plane + y * side + x];
+            self.adjust(self.geometry.interpolate((x, y), (side, side), pixel))
         });
         augmented.collect()
     }
 
-    /// Changes an image in tiles. The shift moves the complete image, so that tiles fit together. In
-    /// proportion to the image, it is the shift of [`apply`](Self::apply).
+    /// Changes an image in tiles. The complete image is rotated, scaled and shifted, so that tiles fit
+    /// together.
     pub(crate) fn apply_to_tiles(
         &self,
         image: &DecodedImage,
         preparation: &ImagePreparation,
     ) -> Result<TrainingImage> {
         let (width, height) = (image.width(), image.height());
-        let side = preparation.side().max(1) as f64;
-        let scaled =
-            |shift: i32, length: usize| (f64::from(shift) * length as f64 / side).round() as isize;
-        let (dx, dy) = (scaled(self.dx, width), scaled(self.dy, height));
-        let mut shifted = Vec::with_capacity(3 * width * height);
+        let mut changed = Vec::with_capacity(3 * width * height);
         for y in 0..height {
-            let row = image.row(y.saturating_add_signed(dy).min(height.saturating_sub(1)));
             for x in 0..width {
-                let x = x.saturating_add_signed(dx).min(width.saturating_sub(1));
-                shifted.extend_from_slice(&row[3 * x..3 * x + 3]);
+                for c in 0..3 {
+                    let pixel = |x: usize, y: usize| f32::from(image.row(y)[3 * x + c]);
+                    let value = self.geometry.interpolate((x, y), (width, height), pixel);
+                    changed.push(value.round() as u8);
+                }
             }
         }
-        let shifted = DecodedImage::from_rgb(width, height, shifted);
-        let mut prepared = preparation.prepare(&shifted.context("the image is empty")?)?;
+        let changed = DecodedImage::from_rgb(width, height, changed);
+        let mut prepared = preparation.prepare(&changed.context("the image is empty")?)?;
         prepared.pixels = prepared.pixels.iter().map(|value| self.adjust(*value)).collect();
         Ok(prepared)
     }

@@ -236,6 +236,8 @@ impl FileSequenceBuilder<'_> {
         let sequences = members.iter().map(|member| PreferenceSequence {
             sequence: sequence.clone(),
             members: vec![*member],
+            // Pairs of a file have one presentation order.
+            targets: Vec::new(),
         });
         Ok(sequences.collect())
     }

@@ -53,16 +53,25 @@ impl PanelSizes {
     }
 }
 
+/// Folders of an export.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExportFolders<'a> {
+    /// Output folder of the training, which has the tokenizer.
+    pub(crate) run: &'a Path,
+    /// Folder of the panel, which is created.
+    pub(crate) panel: &'a Path,
+}
+
 /// Writes the panel's folder: one file with the weights that are equal in all members, and one file
 /// per member with the others, in half precision. If the members are adapters of one model, their
 /// files have the adapters, in f32.
 pub(crate) fn export(
     config: &TrainConfig,
     members: &[MemberState<'_>; 4],
-    out: &Path,
+    folders: ExportFolders,
 ) -> Result<()> {
-    let folder = out.join("panel");
-    std::fs::create_dir_all(&folder)
+    let ExportFolders { run, panel: folder } = folders;
+    std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create {}", folder.display()))?;
     let names = config.judging.member_names()?.all();
     let (trunk, heads) = match adapted_model(members)? {
@@ -73,7 +82,7 @@ pub(crate) fn export(
     for (name, head) in names.iter().zip(&heads) {
         write_tensors(head, &folder.join(format!("{name}.safetensors")))?;
     }
-    let tokenizer = out.join(TOKENIZER_FILE);
+    let tokenizer = run.join(TOKENIZER_FILE);
     let bytes = std::fs::read(&tokenizer)
         .with_context(|| format!("cannot read {}", tokenizer.display()))?;
     atomic_file::write_atomic(&folder.join(TOKENIZER_FILE), &bytes)?;

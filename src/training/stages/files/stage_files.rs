@@ -19,6 +19,11 @@ pub(crate) const BEST_STEP_EXTENSION: &str = "best.json";
 /// Extension of the reference model's log-likelihoods.
 pub(crate) const REFERENCES_EXTENSION: &str = "reference.safetensors";
 
+/// Extension of the evaluations of the panel before a stage that rejects them.
+pub(crate) const OWN_EXTENSION: &str = "own.json";
+/// Extension of the folder of that panel.
+pub(crate) const PANEL_EXTENSION: &str = "panel";
+
 /// Extension of the adapters of a finished stage, which its weights contain merged.
 pub(crate) const ADAPTERS_EXTENSION: &str = "adapters.safetensors";
 
@@ -47,13 +52,30 @@ pub(crate) fn is_finished(stage: &StageConfig, out: &Path) -> bool {
 /// Removes the files that are not needed after the checkpoint is complete. This includes files of
 /// an earlier process that was killed before it removed them.
 pub(crate) fn remove_intermediate(out: &Path, name: &str) -> Result<()> {
-    for extension in [RUNNING_EXTENSION, BEST_EXTENSION, BEST_STEP_EXTENSION, REFERENCES_EXTENSION]
-    {
+    for extension in [
+        RUNNING_EXTENSION,
+        BEST_EXTENSION,
+        BEST_STEP_EXTENSION,
+        REFERENCES_EXTENSION,
+        OWN_EXTENSION,
+    ] {
         remove_if_exists(&stage_file(out, name, extension))?;
     }
+    remove_panel(out, name)?;
     let activations = activation_path(out, name);
     remove_if_exists(&index_path(&activations))?;
     remove_if_exists(&activations)
+}
+
+/// Removes the panel of the members before a stage.
+pub(crate) fn remove_panel(out: &Path, name: &str) -> Result<()> {
+    let folder = stage_file(out, name, PANEL_EXTENSION);
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn remove_if_exists(path: &Path) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::sequence_builder::SequenceBuilder;
 use crate::training::stages::context::StageContext;
-use crate::training::stages::files::export::{PanelSizes, export};
+use crate::training::stages::files::export::{ExportFolders, PanelSizes, export};
 use crate::training::stages::files::member_state::{
     MemberState, check_equal_frozen_weights, check_joint_stages, check_one_base,
 };
@@ -23,6 +23,7 @@ use crate::training::stages::files::training_inputs::{data_digest, load_sampler,
 use crate::training::stages::metrics::progress::TrainingProgress;
 use crate::training::stages::run::preflight::preflight;
 use crate::training::stages::run::stage_run::StageRun;
+use crate::training::stages::tasks::own_judging::own_evaluations;
 use crate::training::stages::tasks::preference_cache::PreferenceCache;
 
 /// Runs all unfinished stages and writes the panel. An interrupted training resumes from the files
@@ -98,7 +99,14 @@ fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) 
         check_equal_frozen_weights(stage, members, &learners)?;
         let first_member = learners.first().and_then(|learner| learner.member);
         let initial = members[first_member.unwrap_or_default()].parameters(config.seed)?;
-        preferences = PreferenceCache::build(context, &initial, out)?;
+        let mut own = None;
+        if stage.preferences.as_ref().is_some_and(|preferences| preferences.rejects_own) {
+            own = own_evaluations(context, members, out)?;
+            if own.is_none() {
+                return Ok(false);
+            }
+        }
+        preferences = PreferenceCache::build(context, own, &initial, out)?;
         if preferences.is_none() {
             return Ok(false);
         }
@@ -155,8 +163,8 @@ fn export_panel(
         );
         return Ok(());
     }
-    export(config, members, out)?;
     let panel = out.join("panel");
+    export(config, members, ExportFolders { run: out, panel: &panel })?;
     let mut sizes = String::new();
     if config.keeps_adapters {
         let PanelSizes { trunk, members } =

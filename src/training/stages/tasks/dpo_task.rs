@@ -75,7 +75,11 @@ impl<'a> DpoTask<'a> {
         let preferences = context.stage.preferences.as_ref();
         let preferences = preferences.context("the stage has no [stages.preferences]")?;
         Ok(Some(Self {
-            loss_config: DpoLossConfig { beta: preferences.beta, nll_weight: preferences.anchor },
+            loss_config: DpoLossConfig {
+                beta: preferences.beta,
+                nll_weight: preferences.anchor,
+                consistency_weight: preferences.consistency,
+            },
             training,
             validation,
             context,
@@ -101,10 +105,13 @@ impl TrainingTask for DpoTask<'_> {
         } else {
             self.sample(indices)
         };
+        let is_consistent = self.loss_config.consistency_weight > 0.0;
         let preferences = pairs.into_iter().map(|ReferencedPair { pair, reference }| {
+            let other_order = if is_consistent { self.cache.other_order(pair)? } else { None };
             Ok(PreferenceExample {
                 sequence: self.cache.sequence(pair)?,
                 reference_log_likelihoods: reference,
+                other_order,
             })
         });
         let mut preferences: Vec<PreferenceExample> = preferences.collect::<Result<_>>()?;

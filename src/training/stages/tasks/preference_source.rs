@@ -11,6 +11,8 @@ use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::validation_indices::{VALIDATION_EXAMPLES, VALIDATION_START};
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::file_sequences::FileSequenceBuilder;
+use crate::training::preferences::negatives::EvaluationRatings;
+use crate::training::preferences::own_evaluations::{OwnEvaluations, exchange_responses};
 use crate::training::preferences::preference_sequence::{
     PreferenceSequence, PreferenceSequenceBuilder,
 };
@@ -24,6 +26,17 @@ use crate::training::stages::context::StageContext;
 pub(crate) struct PreferenceSource<'a> {
     context: StageContext<'a>,
     pairs: PairSource<'a>,
+    /// Evaluations of the panel before the stage, if they are rejected.
+    own: Option<OwnEvaluations>,
+}
+
+/// Preference sequences of an example.
+pub(crate) struct ExampleSequences {
+    /// The sequences. With both presentation orders, those of the second order come last and correspond
+    /// to the others in order.
+    pub(crate) sequences: Vec<PreferenceSequence>,
+    /// True if the sequences are those of both presentation orders.
+    pub(crate) has_both_orders: bool,
 }
 
 /// Type of source.
@@ -53,6 +66,11 @@ pub(crate) struct PairCounts {
 impl<'a> PreferenceSource<'a> {
     /// Opens the source that the stage's configuration selects.
     pub(crate) fn open(context: StageContext<'a>) -> Result<Self> {
+        Self::with_own(context, None)
+    }
+
+    /// Opens the source, which rejects evaluations of the panel before the stage, if any.
+    pub(crate) fn with_own(context: StageContext<'a>, own: Option<OwnEvaluations>) -> Result<Self> {
         let preferences = context.stage.preferences.as_ref();
         let pairs = match preferences.and_then(|p| p.file.as_ref()) {
             Some(path) => {
@@ -74,7 +92,7 @@ impl<'a> PreferenceSource<'a> {
                 &context.config.reward_tokens,
             )?),
         };
-        Ok(Self { context, pairs })
+        Ok(Self { context, pairs, own })
     }
 
     /// Returns the indices of all examples.
@@ -99,7 +117,44 @@ impl<'a> PreferenceSource<'a> {
 
     /// Returns the sequences of the example at an index. Sampled chosen evaluations contain no
     /// wrong findings.
-    pub(crate) fn sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
+    pub(crate) fn sequences(&self, index: u64) -> Result<ExampleSequences> {
+        if let (PairSource::Sampler(sequence_builder), Some(own)) = (&self.pairs, &self.own) {
+            return self.own_sequences(sequence_builder, own, index);
+        }
+        let sequences = self.plain_sequences(index)?;
+        Ok(ExampleSequences { sequences, has_both_orders: false })
+    }
+
+    /// Returns the sequences of an example whose rejected evaluations are those of the panel, in both
+    /// presentation orders.
+    fn own_sequences(
+        &self,
+        sequence_builder: &PreferenceSequenceBuilder,
+        own: &OwnEvaluations,
+        index: u64,
+    ) -> Result<ExampleSequences> {
+        let StageContext { stage, sampler, .. } = self.context;
+        let pair = sampler.preference_example(stage, index)?.pair;
+        let mut sequences = Vec::new();
+        for swapped in [false, true] {
+            let shown = if swapped { pair.exchanged() } else { pair.clone() };
+            let rejected = |member, ratings: &EvaluationRatings| {
+                if swapped {
+                    let [_, rejected] =
+                        own.rejected(index, member, &exchange_responses(ratings))?;
+                    return Some(exchange_responses(&rejected));
+                }
+                own.rejected(index, member, ratings).map(|[rejected, _]| rejected)
+            };
+            let members = stage.member_indices();
+            sequences.extend(sequence_builder.build(&shown, &shown, &members, rejected)?);
+        }
+        Ok(ExampleSequences { sequences, has_both_orders: true })
+    }
+
+    /// Returns the sequences of an example whose rejected evaluations come from a file or are changed
+    /// correct ones.
+    fn plain_sequences(&self, index: u64) -> Result<Vec<PreferenceSequence>> {
         let StageContext { stage, sampler, .. } = self.context;
         match &self.pairs {
             PairSource::Sampler(sequence_builder) => {
@@ -110,7 +165,7 @@ impl<'a> PreferenceSource<'a> {
                     &example.pair,
                     &example.conclusion_pair,
                     &stage.member_indices(),
-                    |ratings| {
+                    |_, ratings| {
                         let content = EvaluationContent::of_pair(ratings);
                         let negative = derive_any_negative(&negatives, &content, &mut example.rng)?;
                         Some(negative.ratings)

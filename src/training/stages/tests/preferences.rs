@@ -64,11 +64,11 @@ fn cached_trunk_equals_computed_trunk() {
     };
     let dir = tempfile::tempdir().unwrap();
     let initial = Parameters::uninitialized(9);
-    let cache = PreferenceCache::build(context, &initial, dir.path()).unwrap().unwrap();
+    let cache = PreferenceCache::build(context, None, &initial, dir.path()).unwrap().unwrap();
     let model = TrainableModel::load(&initial.builder(), &config.model, 1).unwrap();
     let source = PreferenceSource::open(context).unwrap();
     let sequences = source.sequences(1).unwrap();
-    let [PreferenceSequence { sequence, members }] = sequences.as_slice() else {
+    let [PreferenceSequence { sequence, members, .. }] = sequences.sequences.as_slice() else {
         panic!("the prompts of all members begin with the case");
     };
     assert_eq!(*members, [1, 3]);
@@ -102,7 +102,7 @@ fn chosen_completion_begins_as_in_judging() {
     let sequence = |role| {
         let sequences =
             PreferenceSequenceBuilder::new(&builder, role, &RewardTokens::default()).unwrap();
-        let negative = |ratings: &EvaluationRatings| {
+        let negative = |_: usize, ratings: &EvaluationRatings| {
             let mut negative = ratings.clone();
             negative[0].1 = 5 - negative[0].1;
             Some(negative)
@@ -168,7 +168,7 @@ fn every_member_has_validation_pairs_for_all_seeds() {
         let ranges = source.index_ranges();
         let mut members: Vec<usize> = ranges
             .validation
-            .flat_map(|index| source.sequences(index).unwrap())
+            .flat_map(|index| source.sequences(index).unwrap().sequences)
             .flat_map(|pair| pair.members)
             .collect();
         members.sort_unstable();

@@ -56,7 +56,7 @@ fn generated_pairs_have_the_tokens_of_their_member() {
     let pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
     let build = |role| {
         let builder = PreferenceSequenceBuilder::new(&builder, role, &tokens()).unwrap();
-        let negative = |ratings: &EvaluationRatings| {
+        let negative = |_: usize, ratings: &EvaluationRatings| {
             let mut negative = ratings.clone();
             negative[0].1 = 5 - negative[0].1;
             Some(negative)

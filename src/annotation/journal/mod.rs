@@ -1,0 +1,11 @@
+//! What raters entered: an append-only file, and the state that it adds up to.
+
+mod answers;
+mod entry;
+mod line_journal;
+mod rating_state;
+
+pub use answers::{FINAL, Preference, TaskAnswers, score_keys};
+pub use entry::{AdjudicationEntry, EntryAction, JournalEntry, LineFormat, SCHEMA};
+pub use line_journal::LineJournal;
+pub use rating_state::{RatingState, TaskPlace, TaskState, TaskStatus};

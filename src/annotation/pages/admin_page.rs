@@ -1,0 +1,129 @@
+//! The page of the administrator: progress, agreement so far, and the files of results.
+
+use maud::{Markup, html};
+
+use super::layout::Page;
+use crate::annotation::journal::{RatingState, TaskState, TaskStatus};
+use crate::annotation::results::ResultFile;
+use crate::annotation::results::live_agreement::TargetAgreement;
+use crate::annotation::study::StudyPlan;
+use crate::statistics::Estimate;
+
+/// What the page shows.
+pub(crate) struct AdminPage<'a> {
+    /// The study.
+    pub(crate) plan: &'a StudyPlan,
+    /// What the raters entered.
+    pub(crate) ratings: &'a RatingState,
+    /// Agreement on every target.
+    pub(crate) agreement: &'a [TargetAgreement],
+    /// Number of disagreements that nobody decided.
+    pub(crate) undecided: usize,
+}
+
+impl AdminPage<'_> {
+    /// Returns the page as HTML.
+    pub(crate) fn render(&self) -> String {
+        let content = html! {
+            h1 { "Progress" }
+            (self.progress())
+            h2 { "Agreement so far" }
+            (self.agreement())
+            p { a href="/admin/disagreements" { "Disagreements to decide: " (self.undecided) } }
+            h2 { "Results" }
+            p { "Only submitted cases are in the scores and preferences." }
+            ul {
+                @for file in ResultFile::ALL {
+                    li { a href={ "/admin/results/" (file.name()) } { (file.name()) } " – " (file.description()) }
+                }
+            }
+        };
+        let study = &self.plan.config.name;
+        Page { title: "Progress", study, navigation: html! {}, content }.render()
+    }
+
+    fn agreement(&self) -> Markup {
+        let titles = ["Items", "Alpha (95 % CI)", "Kappa (95 % CI)", "ICC(2,1) (95 % CI)"];
+        html! {
+            p.hint {
+                "Over responses (or pairs) that at least two raters submitted. Alpha: Krippendorff, ordinal for scores and nominal for the preference. \
+                 Kappa: Cohen, mean over pairs of raters, quadratic weights for scores. ICC: of items that all raters submitted."
+            }
+            div.table-frame tabindex="0" role="region" aria-label="Agreement" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Target" }
+                        @for title in titles { th.number scope="col" { (title) } }
+                    } }
+                    tbody {
+                        @for target in self.agreement {
+                            tr {
+                                th scope="row" { (target.name) }
+                                td.number { (target.items) }
+                                td.number { (estimate_text(&target.alpha)) }
+                                td.number { (estimate_text(&target.kappa)) }
+                                td.number { @if let Some(icc) = &target.icc { (estimate_text(icc)) } @else { "–" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn progress(&self) -> Markup {
+        html! {
+            div.table-frame tabindex="0" role="region" aria-label="Progress by rater" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Rater" }
+                        @for title in ["Cases", "Submitted", "Drafts", "Skipped", "Median minutes per case"] {
+                            th.number scope="col" { (title) }
+                        }
+                    } }
+                    tbody {
+                        @for (i, rater) in self.plan.config.raters.iter().enumerate() {
+                            (progress_row(&rater.name, self.ratings.of_rater(i)))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a value with its interval; a dash if it is undefined.
+fn estimate_text(estimate: &Estimate) -> String {
+    match (estimate.value, estimate.interval) {
+        (Ok(value), Ok([low, high])) => format!("{value:.2} ({low:.2} to {high:.2})"),
+        (Ok(value), Err(_)) => format!("{value:.2}"),
+        (Err(_), _) => "–".to_owned(),
+    }
+}
+
+fn progress_row(name: &str, tasks: &[TaskState]) -> Markup {
+    let count = |status| tasks.iter().filter(|task| task.status == status).count();
+    html! {
+        tr {
+            th scope="row" { (name) }
+            td.number { (tasks.len()) }
+            @for status in [TaskStatus::Submitted, TaskStatus::Draft, TaskStatus::Skipped] {
+                td.number { (count(status)) }
+            }
+            td.number { @if let Some(seconds) = median_seconds(tasks) { (format!("{:.1}", seconds / 60.0)) } @else { "–" } }
+        }
+    }
+}
+
+/// Returns the median time of the submitted cases.
+fn median_seconds(tasks: &[TaskState]) -> Option<f64> {
+    let submitted = tasks.iter().filter(|task| task.status == TaskStatus::Submitted);
+    let mut seconds: Vec<f64> = submitted.map(|task| task.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let middle = seconds.len() / 2;
+    match seconds.len() {
+        0 => None,
+        n if n % 2 == 1 => seconds.get(middle).copied(),
+        _ => Some(f64::midpoint(*seconds.get(middle - 1)?, *seconds.get(middle)?)),
+    }
+}

@@ -1,0 +1,16 @@
+//! The pages, as HTML that is checked when the program is compiled. They load nothing from elsewhere, and
+//! work without scripts.
+
+pub(crate) mod admin_page;
+pub(crate) mod case_page;
+pub(crate) mod disagreement_page;
+pub(crate) mod field_names;
+pub(crate) mod layout;
+pub(crate) mod message_page;
+pub(crate) mod overview_page;
+pub(crate) mod rating_fields;
+
+/// Style of all pages.
+pub(crate) const STYLE: &str = include_str!("style.css");
+/// Script of the page of a case: keys, zoom, and leaving with unsaved changes.
+pub(crate) const SCRIPT: &str = include_str!("site.js");

@@ -1,0 +1,129 @@
+//! The fields of scores and of the preference.
+
+use maud::{Markup, html};
+
+use super::field_names::{PREFERENCE, score_field};
+use crate::annotation::journal::{FINAL, Preference, TaskAnswers};
+use crate::annotation::study::{Stage, StudyPlan};
+
+/// What the fields show.
+pub(crate) struct RatingFields<'a> {
+    /// The study.
+    pub(crate) plan: &'a StudyPlan,
+    /// The answers, in the order in which the rater sees the responses.
+    pub(crate) answers: &'a TaskAnswers,
+    /// Number of responses: one or two.
+    pub(crate) responses: usize,
+}
+
+/// One criterion, or the final score.
+struct ScoredRow<'a> {
+    index: usize,
+    key: &'a str,
+    name: &'a str,
+    definition: &'a str,
+    anchors: &'a [String],
+}
+
+impl RatingFields<'_> {
+    /// Returns the fields of all stages.
+    pub(crate) fn render(&self) -> Markup {
+        html! {
+            @if self.plan.config.has_stage(Stage::Ratings) { (self.scores()) }
+            @if self.plan.config.has_stage(Stage::Preference) && self.responses == 2 { (self.preference()) }
+        }
+    }
+
+    fn scores(&self) -> Markup {
+        let mut index = 0;
+        let [low, high] = self.plan.rubric.scores;
+        html! {
+            p.hint { (low) " is the worst score and " (high) " the best. Keys " (low) " to " (high) " enter a score." }
+            @for aspect in &self.plan.rubric.aspects {
+                section.aspect {
+                    h2 { (aspect.name) }
+                    @for criterion in &aspect.criteria {
+                        (self.row(&ScoredRow {
+                            index: { index += 1; index - 1 },
+                            key: criterion.key.key(),
+                            name: &criterion.name,
+                            definition: &criterion.definition,
+                            anchors: &criterion.anchors,
+                        }))
+                    }
+                }
+            }
+            section.aspect {
+                h2 { "Altogether" }
+                (self.row(&ScoredRow { index, key: FINAL, name: "Final score", definition: "How good is the answer altogether?", anchors: &[] }))
+            }
+        }
+    }
+
+    fn row(&self, row: &ScoredRow) -> Markup {
+        html! {
+            div.criterion {
+                h3 { (row.name) }
+                p { (row.definition) }
+                @if !row.anchors.is_empty() {
+                    details {
+                        summary { "Meaning of the scores" }
+                        ol start=(self.plan.rubric.scores[0]) { @for anchor in row.anchors { li { (anchor) } } }
+                    }
+                }
+                div.sides {
+                    @for response in 0..self.responses { (self.score(row, response)) }
+                }
+            }
+        }
+    }
+
+    /// Returns the choice of one score.
+    fn score(&self, row: &ScoredRow, response: usize) -> Markup {
+        let [low, high] = self.plan.rubric.scores;
+        let name = score_field(row.index, response);
+        let chosen = self.answers.score(row.key, response);
+        html! {
+            fieldset.scores {
+                legend { span.visually-hidden { (row.name) ", " } (response_name(self.responses, response)) }
+                @for score in low..=high {
+                    label {
+                        input type="radio" name=(name) value=(score) checked[chosen == Some(score)];
+                        span { (score) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn preference(&self) -> Markup {
+        let choices = [
+            ("first", "Answer A", Preference::First),
+            ("equal", "Both are equally good", Preference::Equal),
+            ("second", "Answer B", Preference::Second),
+        ];
+        html! {
+            section.aspect {
+                h2 { "Preference" }
+                fieldset.preference {
+                    legend { "Which answer is better?" }
+                    @for (value, text, preference) in choices {
+                        label {
+                            input type="radio" name=(PREFERENCE) value=(value) checked[self.answers.preference == Some(preference)];
+                            span { (text) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the name of a response, as the rater sees it.
+pub(crate) fn response_name(responses: usize, response: usize) -> &'static str {
+    match (responses, response) {
+        (1, _) => "Answer",
+        (_, 0) => "Answer A",
+        _ => "Answer B",
+    }
+}

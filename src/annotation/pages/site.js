@@ -1,0 +1,83 @@
+"use strict";
+// What the page of a case does better with a script: digits enter scores, the image zooms, and leaving
+// with unsaved changes asks first.
+
+const form = document.querySelector("form.rating");
+if (form) {
+  const groups = [...form.querySelectorAll("fieldset.scores")];
+  let changed = false;
+  form.addEventListener("change", () => { changed = true; });
+  form.addEventListener("submit", () => { changed = false; });
+  addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+
+  // A digit chooses the score of the focused group, or of the first group without one, and goes on.
+  addEventListener("keydown", (event) => {
+    const typing = event.target.matches("textarea, input:not([type=radio])");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || !/^[0-9]$/.test(event.key)) return;
+    const focused = event.target.closest("fieldset.scores");
+    const group = focused || groups.find((group) => !group.querySelector(":checked"));
+    const choice = group && group.querySelector(`input[value="${event.key}"]`);
+    if (!choice || choice.disabled || choice.matches(":disabled")) return;
+    choice.checked = true;
+    changed = true;
+    const next = groups[groups.indexOf(group) + 1];
+    const target = next && (next.querySelector(":checked") || next.querySelector("input"));
+    (target || form.querySelector(".preference input") || choice).focus();
+    event.preventDefault();
+  });
+}
+
+const viewer = document.querySelector(".viewer");
+if (viewer) {
+  const image = viewer.querySelector("img");
+  let scale = 1, x = 0, y = 0, drag = null;
+  const show = () => {
+    const least = (length) => length * (1 - scale);
+    x = Math.min(0, Math.max(least(viewer.clientWidth), x));
+    y = Math.min(0, Math.max(least(viewer.clientHeight), y));
+    image.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+  };
+  const zoom = (factor, px, py) => {
+    const next = Math.min(12, Math.max(1, scale * factor));
+    x = px - (px - x) * next / scale;
+    y = py - (py - y) * next / scale;
+    scale = next;
+    show();
+  };
+  const middle = (factor) => zoom(factor, viewer.clientWidth / 2, viewer.clientHeight / 2);
+  viewer.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && scale === 1 && event.deltaY > 0) return;
+    const box = viewer.getBoundingClientRect();
+    zoom(event.deltaY < 0 ? 1.2 : 1 / 1.2, event.clientX - box.left, event.clientY - box.top);
+    event.preventDefault();
+  }, { passive: false });
+  viewer.addEventListener("pointerdown", (event) => {
+    drag = { px: event.clientX - x, py: event.clientY - y };
+    viewer.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  viewer.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    x = event.clientX - drag.px;
+    y = event.clientY - drag.py;
+    show();
+  });
+  viewer.addEventListener("pointerup", () => { drag = null; });
+  const bar = document.createElement("div");
+  bar.className = "zoom";
+  const button = (text, label, act) => {
+    const element = document.createElement("button");
+    element.type = "button";
+    element.textContent = text;
+    element.setAttribute("aria-label", label);
+    element.addEventListener("click", act);
+    bar.append(element);
+  };
+  button("+", "Zoom in", () => middle(1.5));
+  button("−", "Zoom out", () => middle(1 / 1.5));
+  button("Whole image", "Show the whole image", () => { scale = 1; x = 0; y = 0; show(); });
+  for (const [text, label, dx, dy] of [["←", "left", 60, 0], ["→", "right", -60, 0], ["↑", "up", 0, 60], ["↓", "down", 0, -60]]) {
+    button(text, `Move the view ${label}`, () => { x += dx; y += dy; show(); });
+  }
+  viewer.after(bar);
+}

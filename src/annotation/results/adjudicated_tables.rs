@@ -1,0 +1,48 @@
+//! The decisions of the administrator, in the formats of the raters' results.
+
+use anyhow::Result;
+
+use super::csv_table::CsvTable;
+use crate::annotation::journal::AdjudicationEntry;
+
+/// Name of the administrator in the column of raters.
+const ADJUDICATOR: &str = "adjudicator";
+
+/// Writes the decided scores.
+pub(super) fn write_scores(decided: &[AdjudicationEntry]) -> Result<Vec<u8>> {
+    let mut table = CsvTable::new(&["case", "model", "rater", "criterion", "score"])?;
+    for entry in last_decisions(decided) {
+        if let [model] = entry.models.as_slice() {
+            let score = entry.value.to_string();
+            table.push([entry.case.as_str(), model, ADJUDICATOR, &entry.target, &score])?;
+        }
+    }
+    table.finish()
+}
+
+/// Writes the decided preferences.
+pub(super) fn write_preferences(decided: &[AdjudicationEntry]) -> Result<Vec<u8>> {
+    let mut table = CsvTable::new(&["case", "model_a", "model_b", "rater", "preference"])?;
+    for entry in last_decisions(decided) {
+        if let [first, second] = entry.models.as_slice() {
+            let preference = match entry.value {
+                1 => "a",
+                -1 => "b",
+                _ => "tie",
+            };
+            table.push([entry.case.as_str(), first, second, ADJUDICATOR, preference])?;
+        }
+    }
+    table.finish()
+}
+
+/// Returns the last decision about each item, in the order of the journal.
+fn last_decisions(decided: &[AdjudicationEntry]) -> impl Iterator<Item = &AdjudicationEntry> {
+    let is_last = |(i, entry): &(usize, &AdjudicationEntry)| {
+        !decided[i + 1..].iter().any(|later| {
+            (&later.target, &later.case, &later.models)
+                == (&entry.target, &entry.case, &entry.models)
+        })
+    };
+    decided.iter().enumerate().filter(is_last).map(|(_, entry)| entry)
+}

@@ -1,0 +1,89 @@
+//! The results of a study, in files that other commands read.
+
+mod adjudicated_tables;
+mod csv_table;
+mod detail_table;
+pub(crate) mod disagreement;
+pub(crate) mod live_agreement;
+mod preference_table;
+pub(crate) mod rated_items;
+mod score_table;
+
+use anyhow::Result;
+
+use crate::annotation::journal::{AdjudicationEntry, RatingState};
+use crate::annotation::study::StudyPlan;
+
+/// A file of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultFile {
+    /// Scores by case, model, rater and criterion, for `acem3 agree --labels`.
+    Scores,
+    /// Preferences by case, pair and rater, for `acem3 agree --labels`.
+    Preferences,
+    /// Scores that the administrator decided.
+    AdjudicatedScores,
+    /// Preferences that the administrator decided.
+    AdjudicatedPreferences,
+    /// Times, sides, comments and reasons.
+    Details,
+}
+
+/// What the results are written from.
+#[derive(Clone, Copy, Debug)]
+pub struct StudyResults<'a> {
+    /// The study.
+    pub plan: &'a StudyPlan,
+    /// What the raters entered.
+    pub ratings: &'a RatingState,
+    /// What the administrator decided, in order.
+    pub decided: &'a [AdjudicationEntry],
+}
+
+impl ResultFile {
+    /// All files.
+    pub const ALL: [Self; 5] = [
+        Self::Scores,
+        Self::Preferences,
+        Self::AdjudicatedScores,
+        Self::AdjudicatedPreferences,
+        Self::Details,
+    ];
+
+    /// Returns the name of the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scores => "scores.csv",
+            Self::Preferences => "preferences.csv",
+            Self::AdjudicatedScores => "adjudicated_scores.csv",
+            Self::AdjudicatedPreferences => "adjudicated_preferences.csv",
+            Self::Details => "details.csv",
+        }
+    }
+
+    /// Returns what the file is for.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Scores => "scores of responses, for `acem3 agree --labels`",
+            Self::Preferences => "preferences between responses, for `acem3 agree --labels`",
+            Self::AdjudicatedScores => "scores that you decided after raters differed",
+            Self::AdjudicatedPreferences => "preferences that you decided after raters differed",
+            Self::Details => "status, time, side, comment and reason of each case",
+        }
+    }
+
+    /// Returns the content. Only submitted answers are results; the details have all.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn content(self, results: &StudyResults) -> Result<Vec<u8>> {
+        let StudyResults { plan, ratings, decided } = *results;
+        match self {
+            Self::AdjudicatedScores => adjudicated_tables::write_scores(decided),
+            Self::AdjudicatedPreferences => adjudicated_tables::write_preferences(decided),
+            Self::Scores => score_table::write(plan, ratings),
+            Self::Preferences => preference_table::write(plan, ratings),
+            Self::Details => detail_table::write(plan, ratings),
+        }
+    }
+}

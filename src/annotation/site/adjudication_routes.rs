@@ -1,0 +1,143 @@
+//! The administrator decides between ratings that differ.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::extract::{Form, Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+
+use super::access::Visitor;
+use super::router::{denied, message, visitor};
+use super::site_state::SiteState;
+use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
+use crate::annotation::pages::disagreement_page::{DisagreementPage, VALUE, disagreement_list};
+use crate::annotation::pages::field_names::COMMENT;
+use crate::annotation::results::disagreement::{Disagreement, disagreements};
+use crate::annotation::results::rated_items::rated_targets;
+use crate::annotation::study::Task;
+use crate::support::terminal::clock::format_rfc3339;
+
+/// Maximum length of a reason, in characters.
+const MAX_REASON: usize = 4000;
+
+/// Lists all disagreements.
+pub(super) async fn list(State(site): State<Arc<SiteState>>, headers: HeaderMap) -> Response {
+    if visitor(&site, &headers) != Some(Visitor::Administrator) {
+        return denied(&site);
+    }
+    Html(disagreement_list(&site.plan.config.name, &all_disagreements(&site))).into_response()
+}
+
+/// Shows a disagreement.
+pub(super) async fn show(
+    State(site): State<Arc<SiteState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let (disagreement, task) = match requested(&site, &id, &headers) {
+        Ok(requested) => requested,
+        Err(response) => return response,
+    };
+    let text = |model: &String| {
+        let response = task.case.responses.iter().find(|response| response.model == *model);
+        response.map_or("", |response| response.text.as_str())
+    };
+    let responses: Vec<&str> = disagreement.item.models.iter().map(text).collect();
+    let page = DisagreementPage {
+        study: &site.plan.config.name,
+        disagreement: &disagreement,
+        question: &task.case.question,
+        responses: &responses,
+        has_image: task.case.image.is_some(),
+        scores: site.plan.rubric.scores,
+    };
+    Html(page.render()).into_response()
+}
+
+/// Stores a decision.
+pub(super) async fn decide(
+    State(site): State<Arc<SiteState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Form(fields): Form<Vec<(String, String)>>,
+) -> Response {
+    let (disagreement, _) = match requested(&site, &id, &headers) {
+        Ok(requested) => requested,
+        Err(response) => return response,
+    };
+    let field =
+        |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let [low, high] = match disagreement.is_preference {
+        true => [-1, 1],
+        false => site.plan.rubric.scores.map(|score| i8::try_from(score).unwrap_or(i8::MAX)),
+    };
+    let value = field(VALUE).and_then(|value| value.parse::<i8>().ok());
+    let Some(value) = value.filter(|value| (low..=high).contains(value)) else {
+        let text = "Go back and choose a value.";
+        return message(&site, StatusCode::UNPROCESSABLE_ENTITY, "No decision", text);
+    };
+    let entry = AdjudicationEntry {
+        schema: SCHEMA,
+        time: format_rfc3339(SystemTime::now()),
+        target: disagreement.target,
+        case: disagreement.item.case,
+        models: disagreement.item.models,
+        value,
+        comment: field(COMMENT)
+            .map_or_else(String::new, |text| text.trim().chars().take(MAX_REASON).collect()),
+    };
+    let recording = Arc::clone(&site);
+    let stored = tokio::task::spawn_blocking(move || recording.adjudicate(entry)).await;
+    match stored {
+        Ok(Ok(())) => Redirect::to("/admin/disagreements").into_response(),
+        _ => {
+            let text = "The decision could not be saved. Go back and try again.";
+            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
+        }
+    }
+}
+
+/// Sends the image of the case of a disagreement.
+pub(super) async fn image(
+    State(site): State<Arc<SiteState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let source = match requested(&site, &id, &headers) {
+        Ok((_, task)) => task.case.image.clone(),
+        Err(response) => return response,
+    };
+    let reading = Arc::clone(&site);
+    let png = tokio::task::spawn_blocking(move || source.map(|source| reading.png(&source, None)));
+    match png.await {
+        Ok(Some(Ok(png))) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
+        _ => message(&site, StatusCode::NOT_FOUND, "No image", "The image cannot be shown."),
+    }
+}
+
+fn all_disagreements(site: &SiteState) -> Vec<Disagreement> {
+    disagreements(&rated_targets(&site.plan, &site.ratings()), &site.adjudications())
+}
+
+/// Returns a disagreement with a task about its case, or the answer to everybody else.
+#[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
+fn requested<'a>(
+    site: &'a SiteState,
+    id: &str,
+    headers: &HeaderMap,
+) -> Result<(Disagreement, &'a Task), Response> {
+    if visitor(site, headers) != Some(Visitor::Administrator) {
+        return Err(denied(site));
+    }
+    let found = all_disagreements(site).into_iter().find(|disagreement| disagreement.id == id);
+    let found = found.and_then(|disagreement| {
+        let task = site.plan.tasks.iter().find(|task| task.case.id == disagreement.item.case)?;
+        Some((disagreement, task))
+    });
+    found.ok_or_else(|| {
+        let text = "The raters do not disagree about this any more.";
+        message(site, StatusCode::NOT_FOUND, "No such disagreement", text)
+    })
+}

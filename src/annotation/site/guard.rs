@@ -1,0 +1,133 @@
+//! Checks of every request before anything else: the host, the origin, and the headers of the answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::site_state::SiteState;
+
+/// What a page may load: its own style, script and images, and nothing else.
+const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Header of browsers that says where a request comes from.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
+/// Names under which the site may be visited. A request with another `Host` comes from a page that
+/// pretends to be this site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowedHosts(Vec<String>);
+
+impl AllowedHosts {
+    /// Returns the names of an address, and further names, with or without a port.
+    pub fn new(address: SocketAddr, names: &[String]) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string()];
+        if address.ip().is_loopback() || address.ip().is_unspecified() {
+            let local = ["localhost", "127.0.0.1", "[::1]"];
+            hosts.extend(local.map(|name| format!("{name}:{port}")));
+        }
+        for name in names {
+            let name = name.to_lowercase();
+            hosts.push(format!("{name}:{port}"));
+            hosts.push(name);
+        }
+        Self(hosts)
+    }
+
+    /// Returns true if a request may have this `Host`.
+    pub fn contains(&self, host: &str) -> bool {
+        self.0.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+    }
+
+    /// Returns true if a form may come from this origin.
+    fn is_origin(&self, origin: &str) -> bool {
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| self.contains(host))
+    }
+}
+
+/// Rejects requests of other sites, and adds the headers of a safe answer.
+pub(super) async fn guard(
+    State(site): State<Arc<SiteState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let problem = check_request(&site.hosts, request.method(), request.headers());
+    let mut response = match problem {
+        None => next.run(request).await,
+        Some(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
+    };
+    let headers = response.headers_mut();
+    let values: [(HeaderName, &'static str); 5] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in values {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Returns why a request is rejected.
+fn check_request(
+    hosts: &AllowedHosts,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Option<&'static str> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if !header(HOST.as_str()).is_some_and(|host| hosts.contains(host)) {
+        return Some("This address is not served under this name.");
+    }
+    if matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    // A browser sends the origin with every form.
+    let is_own = header(ORIGIN.as_str()).is_some_and(|origin| hosts.is_origin(origin))
+        && header(SEC_FETCH_SITE).is_none_or(|site| site == "same-origin");
+    (!is_own).then_some("The form does not come from this site.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_hosts_and_origins_are_rejected() {
+        let hosts =
+            AllowedHosts::new("127.0.0.1:8080".parse().unwrap(), &["Rate.example".to_owned()]);
+        let check = |method: &Method, pairs: &[(&str, &str)]| {
+            let headers = pairs.iter().map(|(name, value)| {
+                (HeaderName::try_from(*name).unwrap(), HeaderValue::from_str(value).unwrap())
+            });
+            check_request(&hosts, method, &headers.collect()).is_none()
+        };
+        for host in ["127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "rate.example"] {
+            assert!(check(&Method::GET, &[("host", host)]), "{host}");
+        }
+        for host in ["", "evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8080.evil.example"]
+        {
+            assert!(!check(&Method::GET, &[("host", host)]), "{host}");
+        }
+        assert!(!check(&Method::GET, &[]));
+        let host = ("host", "localhost:8080");
+        assert!(check(&Method::POST, &[host, ("origin", "http://localhost:8080")]));
+        assert!(check(&Method::POST, &[host, ("origin", "https://rate.example")]));
+        for origin in ["http://evil.example", "null", "http://localhost:8081", "localhost:8080"] {
+            assert!(!check(&Method::POST, &[host, ("origin", origin)]), "{origin}");
+        }
+        assert!(!check(&Method::POST, &[host]));
+        let same = ("origin", "http://localhost:8080");
+        assert!(!check(&Method::POST, &[host, same, (SEC_FETCH_SITE, "cross-site")]));
+    }
+}

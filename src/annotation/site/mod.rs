@@ -1,0 +1,17 @@
+//! The web server of a study.
+
+mod access;
+mod adjudication_routes;
+mod admin_routes;
+mod guard;
+mod rater_routes;
+mod router;
+mod server;
+mod session;
+mod site_state;
+mod submitted_form;
+
+pub use access::{AccessLinks, Visitor};
+pub use guard::AllowedHosts;
+pub use server::{ServerConfig, serve};
+pub use site_state::{SiteState, StudyJournals};

@@ -1,0 +1,89 @@
+//! The addresses of the site.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware;
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+
+use super::access::Visitor;
+use super::guard::guard;
+use super::session::{cookie_token, set_cookie};
+use super::site_state::SiteState;
+use super::{adjudication_routes, admin_routes, rater_routes};
+use crate::annotation::pages::message_page::{entered_page, message_page};
+use crate::annotation::pages::{SCRIPT, STYLE};
+
+/// Maximum size of a form in bytes. The largest form has a comment, a reason and a few dozen scores.
+const MAX_BODY: usize = 64 * 1024;
+
+/// Returns the site.
+pub(super) fn router(site: Arc<SiteState>) -> Router {
+    Router::new()
+        .route("/", get(start))
+        .route("/enter/{token}", get(enter))
+        .route("/case/{number}", get(rater_routes::show_case).post(rater_routes::submit_case))
+        .route("/case/{number}/image", get(rater_routes::show_image))
+        .route("/admin", get(admin_routes::show_progress))
+        .route("/admin/results/{file}", get(admin_routes::download))
+        .route("/admin/disagreements", get(adjudication_routes::list))
+        .route(
+            "/admin/disagreements/{id}",
+            get(adjudication_routes::show).post(adjudication_routes::decide),
+        )
+        .route("/admin/disagreements/{id}/image", get(adjudication_routes::image))
+        .route("/style.css", get(|| async { ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE) }))
+        .route(
+            "/site.js",
+            get(|| async { ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }),
+        )
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), guard))
+        .with_state(site)
+}
+
+/// Accepts the link of a visitor: sets the cookie.
+async fn enter(State(site): State<Arc<SiteState>>, Path(token): Path<String>) -> Response {
+    if site.access.visitor(&token).is_none() {
+        return denied(&site);
+    }
+    ([(SET_COOKIE, set_cookie(&token))], Html(entered_page(&site.plan.config.name))).into_response()
+}
+
+/// Shows the start page of a visitor.
+async fn start(State(site): State<Arc<SiteState>>, headers: HeaderMap) -> Response {
+    match visitor(&site, &headers) {
+        Some(Visitor::Administrator) => Redirect::to("/admin").into_response(),
+        Some(Visitor::Rater(rater)) => Html(rater_routes::overview(&site, rater)).into_response(),
+        None => denied(&site),
+    }
+}
+
+async fn not_found(State(site): State<Arc<SiteState>>) -> Response {
+    message(&site, StatusCode::NOT_FOUND, "No such page", "There is nothing at this address.")
+}
+
+/// Returns who sent a request.
+pub(super) fn visitor(site: &SiteState, headers: &HeaderMap) -> Option<Visitor> {
+    site.access.visitor(cookie_token(headers)?)
+}
+
+/// Returns the answer to a visitor without a valid link.
+pub(super) fn denied(site: &SiteState) -> Response {
+    message(
+        site,
+        StatusCode::FORBIDDEN,
+        "No access",
+        "Open the link that you received. If it does not work, ask the person who sent it.",
+    )
+}
+
+/// Returns a page with a message.
+pub(super) fn message(site: &SiteState, status: StatusCode, title: &str, text: &str) -> Response {
+    (status, Html(message_page(&site.plan.config.name, title, text))).into_response()
+}

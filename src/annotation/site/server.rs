@@ -1,0 +1,61 @@
+//! Runs the site until the user interrupts it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+
+use super::router::router;
+use super::site_state::SiteState;
+use crate::support::terminal::interrupt::Interrupt;
+
+/// Time between two looks whether the user interrupts the site.
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
+/// Threads that wait for the disk.
+const BLOCKING_THREADS: usize = 8;
+
+/// Where the site is served.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerConfig {
+    /// Address and port.
+    pub address: SocketAddr,
+}
+
+/// Serves the site until the user interrupts it. `listening` gets the address, which has the port that
+/// the system chose for port 0, and returns the state of the site.
+///
+/// # Errors
+/// If the address cannot be used.
+pub fn serve(
+    config: ServerConfig,
+    interrupt: &Interrupt,
+    listening: impl FnOnce(SocketAddr) -> Result<SiteState>,
+) -> Result<()> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .enable_all()
+        .build()
+        .context("cannot start the server")?;
+    let interrupt = interrupt.clone();
+    runtime.block_on(async move {
+        let listener = TcpListener::bind(config.address).await.with_context(|| {
+            format!(
+                "--listen {}: the address cannot be used\nhint: choose another port",
+                config.address
+            )
+        })?;
+        let address = listener.local_addr().context("the server has no address")?;
+        let site = Arc::new(listening(address)?);
+        let stop = async move {
+            while !interrupt.is_requested() {
+                tokio::time::sleep(INTERRUPT_INTERVAL).await;
+            }
+        };
+        let serving = axum::serve(listener, router(site)).with_graceful_shutdown(stop);
+        serving.await.context("the server failed")
+    })
+}

@@ -1,0 +1,137 @@
+//! The fields of a submitted form.
+
+use std::collections::HashMap;
+
+use acem3_experts::Criterion;
+
+use crate::annotation::journal::{EntryAction, FINAL, Preference, TaskAnswers, score_keys};
+use crate::annotation::pages::field_names::{self, score_field};
+use crate::annotation::study::{Stage, StudyPlan};
+
+/// Maximum length of a comment or reason, in characters.
+const MAX_TEXT: usize = 4000;
+/// Longest time on a page that counts, in seconds: a page that was left open overnight says nothing.
+const MAX_SECONDS: f64 = 3600.0;
+
+/// What the rater wants after the answers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Stay on the page.
+    Save,
+    /// Lock the answers and go to the next case.
+    Submit,
+    /// Go to the next case without rating this one.
+    Skip,
+}
+
+/// A form that a rater submitted, in the order in which the rater saw the responses.
+#[derive(Clone, Debug)]
+pub(super) struct SubmittedForm {
+    /// What the rater wants.
+    pub(super) wish: Wish,
+    /// The answers.
+    pub(super) answers: TaskAnswers,
+    /// Seconds since the page was opened.
+    pub(super) seconds: f64,
+}
+
+impl SubmittedForm {
+    /// Reads the fields of a form about a task with this number of responses. Fields that no page has
+    /// are ignored.
+    pub(super) fn new(
+        plan: &StudyPlan,
+        responses: usize,
+        fields: &[(String, String)],
+        now: f64,
+    ) -> Self {
+        let fields: HashMap<&str, &str> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let field = |name: &str| fields.get(name).copied().unwrap_or_default();
+        let mut answers = TaskAnswers {
+            comment: field(field_names::COMMENT).trim().chars().take(MAX_TEXT).collect(),
+            reason: field(field_names::REASON).trim().chars().take(MAX_TEXT).collect(),
+            preference: match field(field_names::PREFERENCE) {
+                "first" if responses == 2 => Some(Preference::First),
+                "second" if responses == 2 => Some(Preference::Second),
+                "equal" if responses == 2 => Some(Preference::Equal),
+                _ => None,
+            },
+            ..TaskAnswers::default()
+        };
+        let [low, high] = plan.rubric.scores;
+        for (i, key) in keys(plan).iter().enumerate() {
+            for response in 0..responses {
+                let score = field(&score_field(i, response)).parse::<u8>().ok();
+                if let Some(score) = score.filter(|score| (low..=high).contains(score)) {
+                    answers.set_score(key, response, responses, score);
+                }
+            }
+        }
+        let opened = field(field_names::OPENED).parse::<f64>().ok().filter(|time| time.is_finite());
+        Self {
+            wish: match field(field_names::ACTION) {
+                "submit" => Wish::Submit,
+                "skip" => Wish::Skip,
+                _ => Wish::Save,
+            },
+            answers,
+            seconds: opened.map_or(0.0, |opened| (now - opened).clamp(0.0, MAX_SECONDS)),
+        }
+    }
+
+    /// Returns what is missing for the wish of the rater, in words; empty if nothing is.
+    pub(super) fn missing(&self, plan: &StudyPlan, responses: usize) -> Vec<String> {
+        let mut missing = Vec::new();
+        match self.wish {
+            Wish::Save => {}
+            Wish::Skip if self.answers.reason.is_empty() => {
+                missing.push("Give a reason for skipping the case.".to_owned());
+            }
+            Wish::Skip => {}
+            Wish::Submit => {
+                if plan.config.has_stage(Stage::Ratings) {
+                    let names = plan.rubric.criteria().map(|criterion| criterion.name.as_str());
+                    for (key, name) in keys(plan).iter().zip(names.chain(["Final score"])) {
+                        let is_missing =
+                            |response: &usize| self.answers.score(key, *response).is_none();
+                        for response in (0..responses).filter(is_missing) {
+                            missing.push(match responses {
+                                1 => format!("{name}: no score."),
+                                _ => {
+                                    format!("{name}: no score for answer {}.", ["A", "B"][response])
+                                }
+                            });
+                        }
+                    }
+                }
+                if plan.config.has_stage(Stage::Preference)
+                    && responses == 2
+                    && self.answers.preference.is_none()
+                {
+                    missing.push("Say which answer is better.".to_owned());
+                }
+            }
+        }
+        missing
+    }
+
+    /// Returns the entry that stores the form: what the rater wants, or a draft if something is missing.
+    pub(super) fn action(&self, is_complete: bool) -> EntryAction {
+        match self.wish {
+            Wish::Submit if is_complete => EntryAction::Submit,
+            Wish::Skip if is_complete => EntryAction::Skip,
+            _ => EntryAction::Save,
+        }
+    }
+}
+
+/// Returns the keys of the scores that a study asks for.
+pub(super) fn keys(plan: &StudyPlan) -> Vec<String> {
+    if !plan.config.has_stage(Stage::Ratings) {
+        return Vec::new();
+    }
+    let criteria: Vec<Criterion> = plan.rubric.criteria().map(|criterion| criterion.key).collect();
+    let keys = score_keys(criteria.iter());
+    debug_assert_eq!(keys.last().map(String::as_str), Some(FINAL));
+    keys
+}

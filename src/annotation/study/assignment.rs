@@ -1,0 +1,106 @@
+//! Which rater sees which task, in which order and with which response first. A function of the seed.
+
+use anyhow::{Result, bail};
+use rand::seq::SliceRandom as _;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::study_config::StudyConfig;
+
+/// A task of a rater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AssignedTask {
+    /// Index of the task in the study.
+    pub task: usize,
+    /// True if the rater sees the second response first.
+    pub is_swapped: bool,
+}
+
+/// The tasks of every rater, in the order in which the rater sees them.
+pub type Assignment = Vec<Vec<AssignedTask>>;
+
+/// Assigns tasks to raters. Each task goes to as many raters as the study says, and the raters get equal
+/// numbers as far as their limits allow.
+///
+/// # Errors
+/// If the limits of the raters are too low for all tasks.
+pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
+    let overlap = config.overlap.unwrap_or(config.raters.len());
+    let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
+    let mut order: Vec<usize> = (0..tasks).collect();
+    order.shuffle(&mut rng);
+    let mut by_rater: Vec<Vec<usize>> = vec![Vec::new(); config.raters.len()];
+    for task in order {
+        let has_room = |rater: &usize| {
+            config.raters[*rater].cases.is_none_or(|limit| by_rater[*rater].len() < limit)
+        };
+        let mut free: Vec<usize> = (0..config.raters.len()).filter(has_room).collect();
+        if free.len() < overlap {
+            let limits = config.raters.iter().filter_map(|rater| rater.cases).sum::<usize>();
+            bail!(
+                "the raters have too few cases: their limits add up to {limits}, and {tasks} tasks with {overlap} \
+                 raters each need {}\n\
+                 hint: raise `cases` of some raters, lower `overlap`, or pass fewer cases",
+                tasks * overlap
+            );
+        }
+        free.shuffle(&mut rng);
+        // The raters with the most room come first, so that none is left with too many tasks.
+        let room = |rater: &usize| {
+            config.raters[*rater].cases.unwrap_or(tasks).saturating_sub(by_rater[*rater].len())
+        };
+        free.sort_by_key(|rater| std::cmp::Reverse(room(rater)));
+        for rater in free.into_iter().take(overlap) {
+            by_rater[rater].push(task);
+        }
+    }
+    let assigned = by_rater.into_iter().enumerate().map(|(rater, mut tasks)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
+        rng.set_stream(rater as u64 + 1);
+        tasks.shuffle(&mut rng);
+        let tasks = tasks.into_iter();
+        tasks.map(|task| AssignedTask { task, is_swapped: rng.random_bool(0.5) }).collect()
+    });
+    Ok(assigned.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(raters: &str, overlap: usize) -> StudyConfig {
+        let text = format!("name = \"s\"\nseed = 3\noverlap = {overlap}\nraters = {raters}");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn every_task_has_the_overlap_and_raters_share_equally() {
+        let config = config("[\"a\", \"b\", \"c\", \"d\", \"e\"]", 2);
+        let assignment = assign(&config, 40).unwrap();
+        let mut counts = [0; 40];
+        for tasks in &assignment {
+            assert_eq!(tasks.len(), 16);
+            tasks.iter().for_each(|assigned| counts[assigned.task] += 1);
+            let swapped = tasks.iter().filter(|assigned| assigned.is_swapped).count();
+            assert!((3..=13).contains(&swapped), "{swapped}");
+        }
+        assert_eq!(counts, [2; 40]);
+        assert_eq!(assign(&config, 40).unwrap(), assignment);
+        // Raters see the same task in another order and on other sides.
+        let all = StudyConfig { overlap: None, ..config };
+        let assignment = assign(&all, 40).unwrap();
+        assert!(assignment.iter().all(|tasks| tasks.len() == 40));
+        assert_ne!(assignment[0], assignment[1]);
+    }
+
+    #[test]
+    fn limits_are_kept() {
+        let raters = "[{ name = \"a\", cases = 2 }, \"b\", \"c\"]";
+        let assignment = assign(&config(raters, 2), 10).unwrap();
+        let counts: Vec<usize> = assignment.iter().map(Vec::len).collect();
+        assert_eq!(counts[0], 2);
+        assert_eq!(counts.iter().sum::<usize>(), 20);
+        let error = assign(&config("[{ name = \"a\", cases = 2 }]", 1), 3).unwrap_err().to_string();
+        assert!(error.contains("add up to 2") && error.contains("hint:"), "{error}");
+    }
+}

@@ -1,0 +1,11 @@
+//! A study: its raters, its tasks, and which rater sees which task.
+
+mod assignment;
+mod study_config;
+mod study_plan;
+mod task;
+
+pub use assignment::{AssignedTask, Assignment, assign};
+pub use study_config::{RaterConfig, Stage, StudyConfig};
+pub use study_plan::StudyPlan;
+pub use task::{Task, tasks_of_cases};

@@ -1,0 +1,124 @@
+//! A study with its tasks and assignment, and its file in the output folder.
+
+use std::path::Path;
+
+use acem3_experts::prompt::Rubric;
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::assignment::{AssignedTask, Assignment, assign};
+use super::study_config::{RaterConfig, Stage, StudyConfig};
+use super::task::Task;
+use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
+
+/// File with the identity of the study in the output folder.
+const PLAN_FILE: &str = "study.json";
+
+/// A study that is ready to be rated.
+#[derive(Clone, Debug)]
+pub struct StudyPlan {
+    /// Settings.
+    pub config: StudyConfig,
+    /// What responses are scored on.
+    pub rubric: Rubric,
+    /// All tasks.
+    pub tasks: Vec<Task>,
+    /// The tasks of every rater.
+    pub assignment: Assignment,
+}
+
+/// What the ratings of a study belong to. A study with another identity is another study.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PlanIdentity {
+    schema: u32,
+    name: String,
+    seed: u64,
+    overlap: Option<usize>,
+    raters: Vec<RaterConfig>,
+    stages: Vec<Stage>,
+    rubric: Digest,
+    tasks: Digest,
+}
+
+impl StudyPlan {
+    /// Assigns the tasks of a study to its raters.
+    ///
+    /// # Errors
+    /// If there are no tasks, or the limits of the raters are too low.
+    pub fn new(config: StudyConfig, rubric: Rubric, tasks: Vec<Task>) -> Result<Self> {
+        if tasks.is_empty() {
+            bail!("there are no cases to rate\nhint: pass a folder or file with cases");
+        }
+        if config.stages == [Stage::Preference] && tasks.iter().all(|task| task.responses.len() < 2)
+        {
+            bail!(
+                "stages: the cases have one response each, so there is no preference\nhint: add \"ratings\""
+            );
+        }
+        let assignment = assign(&config, tasks.len())?;
+        Ok(Self { config, rubric, tasks, assignment })
+    }
+
+    /// Writes the identity of the study to its output folder, or checks that the folder has the same.
+    ///
+    /// # Errors
+    /// If the folder belongs to another study. The message says what differs.
+    pub fn claim(&self, out: &Path) -> Result<()> {
+        let path = out.join(PLAN_FILE);
+        let identity = self.identity();
+        let Ok(text) = std::fs::read(&path) else {
+            let text = serde_json::to_vec_pretty(&identity).context("cannot write the study")?;
+            return atomic_file::write_atomic(&path, &text);
+        };
+        let found: PlanIdentity = serde_json::from_slice(&text)
+            .with_context(|| format!("{}: not the file of a study", path.display()))?;
+        let mut changed = Vec::new();
+        let mut compare = |is_equal: bool, name| {
+            if !is_equal {
+                changed.push(name);
+            }
+        };
+        compare(found.schema == identity.schema, "the version of the file");
+        compare(found.name == identity.name, "the name");
+        compare(found.seed == identity.seed, "the seed");
+        compare(found.overlap == identity.overlap, "the overlap");
+        compare(found.raters == identity.raters, "the raters");
+        compare(found.stages == identity.stages, "the stages");
+        compare(found.rubric == identity.rubric, "the rubric");
+        compare(found.tasks == identity.tasks, "the cases");
+        if !changed.is_empty() {
+            bail!(
+                "--out {}: the folder has ratings of another study; different: {}\n\
+                 hint: pass another --out, or restore the file of the study and the cases",
+                out.display(),
+                changed.join(", ")
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns a task of a rater by its place in the rater's order.
+    pub fn assigned(&self, rater: usize, place: usize) -> Option<(AssignedTask, &Task)> {
+        let assigned = *self.assignment.get(rater)?.get(place)?;
+        Some((assigned, self.tasks.get(assigned.task)?))
+    }
+
+    fn identity(&self) -> PlanIdentity {
+        let tasks = self.tasks.iter().map(|task| {
+            let texts =
+                [vec![task.case.id.as_str(), &task.case.question], task.models(), task.texts()];
+            texts.concat().join("\0")
+        });
+        PlanIdentity {
+            schema: 1,
+            name: self.config.name.clone(),
+            seed: self.config.seed,
+            overlap: self.config.overlap,
+            raters: self.config.raters.clone(),
+            stages: self.config.stages.clone(),
+            rubric: Digest::sha256(self.rubric.source().as_bytes()),
+            tasks: Digest::sha256(tasks.collect::<Vec<_>>().join("\0\0").as_bytes()),
+        }
+    }
+}

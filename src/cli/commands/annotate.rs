@@ -1,0 +1,150 @@
+//! `acem3 annotate`: the site on which doctors rate responses.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use acem3_vision::ImageLimits;
+use anyhow::{Context as _, Error, Result, bail};
+
+use crate::annotation::journal::{LineJournal, RatingState};
+use crate::annotation::results::{ResultFile, StudyResults};
+use crate::annotation::site::{
+    AccessLinks, AllowedHosts, ServerConfig, SiteState, StudyJournals, serve,
+};
+use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases};
+use crate::cli::args::AnnotateArgs;
+use crate::cli::commands::ignored_flags::ignored_flags;
+use crate::cli::commands::output::write_stdout;
+use crate::data::cases::{self, Case};
+use crate::data::images::ImageReader;
+use crate::support::files::atomic_file;
+use crate::support::files::folder::{FolderLock, create_folder};
+use crate::support::terminal::exit::Exit;
+use crate::support::terminal::interrupt::Interrupt;
+use crate::support::terminal::progress::print_lines;
+use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::{escape_control_chars, format_count};
+
+/// Runs the command.
+pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
+    let config = StudyConfig::read(&args.study)?;
+    let folder = args.study.parent().unwrap_or(Path::new("."));
+    let study = || format!("--study {}", args.study.display());
+    let rubric = config.rubric(folder).with_context(study)?;
+    let tasks = tasks_of_cases(read_cases(args, verbosity)?).map_err(Error::msg)?;
+    let plan = StudyPlan::new(config, rubric, tasks).with_context(study)?;
+    create_folder(&args.out)?;
+    let _lock = FolderLock::acquire(&args.out)?;
+    plan.claim(&args.out)?;
+    let (ratings, entries) = LineJournal::open(&args.out)?;
+    let state = RatingState::new(&plan, &entries)?;
+    let (adjudications, decided) = LineJournal::open(&args.out)?;
+    if args.results {
+        return write_results(
+            args,
+            &StudyResults { plan: &plan, ratings: &state, decided: &decided },
+        );
+    }
+    let journals = StudyJournals { ratings, state, adjudications, decided };
+    serve_study(args, plan, journals, verbosity)
+}
+
+/// Serves the site until the user interrupts it.
+fn serve_study(
+    args: &AnnotateArgs,
+    plan: StudyPlan,
+    journals: StudyJournals,
+    verbosity: Verbosity,
+) -> Result<Exit> {
+    let names: Vec<&str> = plan.config.raters.iter().map(|rater| rater.name.as_str()).collect();
+    let access = AccessLinks::open(&args.out, &names)?;
+    let interrupt = Interrupt::listen()?;
+    let root = cases::base_folder(&args.source.path);
+    let images =
+        ImageReader::new(root, ImageLimits::default()).with_dicom_view(args.source.dicom.to_view());
+    if !args.listen.ip().is_loopback() && !verbosity.quiet {
+        print_lines(&format!(
+            "warning: other machines can reach {}, and what they send is not encrypted\n\
+             hint: listen on 127.0.0.1 behind a reverse proxy with TLS, and pass --site-name",
+            args.listen
+        ));
+    }
+    serve(ServerConfig { address: args.listen }, &interrupt, |address| {
+        write_stdout(&describe_links(args, &plan, &access, address))?;
+        let hosts = AllowedHosts::new(address, &args.site_name);
+        Ok(SiteState::new(plan, access, hosts, journals, images))
+    })?;
+    if !verbosity.quiet {
+        print_lines(&format!("the ratings are in {}", args.out.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the links of all visitors.
+fn describe_links(
+    args: &AnnotateArgs,
+    plan: &StudyPlan,
+    access: &AccessLinks,
+    address: SocketAddr,
+) -> String {
+    let site = match args.site_name.first() {
+        Some(name) => format!("https://{name}"),
+        None => format!("http://{address}"),
+    };
+    let width = plan.config.raters.iter().map(|rater| rater.name.chars().count()).max();
+    let width = width.unwrap_or_default().max("administrator".len());
+    let mut lines = vec![format!(
+        "{}: {}, {}",
+        plan.config.name,
+        format_count(plan.tasks.len() as u64, "case"),
+        format_count(plan.config.raters.len() as u64, "rater")
+    )];
+    lines.push(format!("{:width$}  {site}{}", "administrator", access.administrator_path()));
+    lines.extend(access.rater_paths().map(|(name, path)| format!("{name:width$}  {site}{path}")));
+    lines.push(
+        "Send each rater one link. Press Ctrl-C to stop; the same command goes on.".to_owned(),
+    );
+    lines.join("\n") + "\n"
+}
+
+/// Writes the files of results.
+fn write_results(args: &AnnotateArgs, results: &StudyResults) -> Result<Exit> {
+    for file in ResultFile::ALL {
+        let path = args.out.join(file.name());
+        atomic_file::write_atomic(&path, &file.content(results)?)?;
+        write_stdout(&format!("{}  {}\n", path.display(), file.description()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads the cases.
+///
+/// # Errors
+/// If a case cannot be read: a study must not lack cases in silence.
+fn read_cases(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Vec<Case>> {
+    let path = &args.source.path;
+    let mut source = cases::open(path, &args.source.to_options(1))?;
+    if !verbosity.quiet {
+        for warning in ignored_flags(&args.source, source.kind) {
+            print_lines(&warning);
+        }
+        source.take_field_notes().iter().for_each(|note| print_lines(note));
+    }
+    let (mut cases, mut problems) = (Vec::new(), Vec::new());
+    for case in source.by_ref() {
+        match case {
+            Ok(case) => cases.push(case),
+            Err(problem) => problems.push(escape_control_chars(&problem.to_string())),
+        }
+    }
+    if let Some(first) = problems.first() {
+        bail!(
+            "{}: {} with a problem, first: {first}\n\
+             hint: run `acem3 data check {}` to list all, and correct or remove the cases",
+            path.display(),
+            format_count(problems.len() as u64, "line"),
+            args.source.to_shell_words()
+        );
+    }
+    Ok(cases)
+}
