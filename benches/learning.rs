@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use acem3::support::device::DeviceChoice;
 use acem3::support::device::open_device;
-use acem3::training::encoders::peak_memory::peak;
+use acem3::training::comparisons::encoders::peak_memory::peak;
 use acem3::training::{Precision, TrainConfig};
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptToken;

@@ -19,7 +19,7 @@ use std::time::Instant;
 use acem3::support::device::Placement;
 use acem3::support::device::environment;
 use acem3::support::device::{DeviceChoice, DtypeChoice};
-use acem3::training::encoders::peak_memory::peak;
+use acem3::training::comparisons::encoders::peak_memory::peak;
 use acem3_experts::decoder::{CachedSequence, DecoderConfig, Head, KvCache, Trunk};
 use acem3_projector::{Projector, ProjectorConfig, ProjectorKind};
 use acem3_vision::published::encoder_by_name;

@@ -15,15 +15,15 @@
 //! | batch, resume, write records | [`judging::run`] |
 //! | analyse the verdicts | [`analysis`] |
 //!
-//! [`training`] trains and measures panels, [`construction`] makes data for it, and [`cli`] is the command line. [`statistics`] works
-//! on plain numbers, and [`support`] has helpers for files, terminal and text. Imports between
-//! these modules point one way; `tests/it/layering` checks their order.
+//! [`training`] trains and measures panels and makes data for it, [`annotation`] is the site for human
+//! raters, and [`cli`] is the command line. [`statistics`] works on plain numbers, and [`support`] has helpers
+//! for files, terminal and text. Imports between these modules point one way; `tests/it/layering` checks
+//! their order.
 
 pub mod analysis;
 pub mod annotation;
 pub mod checkpoints;
 pub mod cli;
-pub mod construction;
 pub mod data;
 pub mod judging;
 pub mod statistics;

@@ -2,9 +2,9 @@
 //!
 //! The mathematics of training is in `acem3_experts::train`.
 
-pub mod ablation;
+pub mod comparisons;
 pub mod config;
-pub mod encoders;
+pub mod construction;
 pub mod examples;
 pub mod introspection;
 pub mod measurement;

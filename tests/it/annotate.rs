@@ -75,11 +75,9 @@ impl Site {
     /// Sends a request with these header lines, as they are.
     fn send(&self, request: &str, headers: &[String], body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.host).unwrap();
-        let mut text = format!("{request} HTTP/1.1\r\nConnection: close\r\n");
-        for header in headers {
-            text += &format!("{header}\r\n");
-        }
-        text += "\r\n";
+        let start = format!("{request} HTTP/1.1\r\nConnection: close\r\n");
+        let lines = headers.iter().map(|header| format!("{header}\r\n"));
+        let text = start + &lines.collect::<String>() + "\r\n";
         stream.write_all(text.as_bytes()).unwrap();
         // The site may answer and close before it has read a body that is too large.
         let _ = stream.write_all(body.as_bytes());

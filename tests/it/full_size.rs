@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use acem3::training::encoders::peak_memory::{peak, reset_peak};
+use acem3::training::comparisons::encoders::peak_memory::{peak, reset_peak};
 use acem3_vision::Encoder as _;
 use acem3_vision::published::encoder_by_name;
 use candle::{DType, Device, Result, Shape, Tensor, bail};

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::layout::Page;
 use crate::annotation::journal::{RatingState, TaskState, TaskStatus};
 use crate::annotation::results::ResultFile;
-use crate::annotation::results::live_agreement::TargetAgreement;
+use crate::annotation::results::live_agreement::RaterAgreement;
 use crate::annotation::study::StudyPlan;
 use crate::statistics::Estimate;
 
@@ -16,7 +16,7 @@ pub(crate) struct AdminPage<'a> {
     /// What the raters entered.
     pub(crate) ratings: &'a RatingState,
     /// Agreement on every target.
-    pub(crate) agreement: &'a [TargetAgreement],
+    pub(crate) agreement: &'a [RaterAgreement],
     /// Number of disagreements that nobody decided.
     pub(crate) undecided: usize,
 }

@@ -51,9 +51,10 @@ impl DisagreementPage<'_> {
     pub(crate) fn render(&self) -> String {
         let path = format!("/admin/disagreements/{}", self.disagreement.id);
         let [low, high] = self.scores;
-        let values: Vec<i8> = match self.disagreement.is_preference {
-            true => vec![1, 0, -1],
-            false => (low..=high).filter_map(|score| i8::try_from(score).ok()).collect(),
+        let values: Vec<i8> = if self.disagreement.is_preference {
+            vec![1, 0, -1]
+        } else {
+            (low..=high).filter_map(|score| i8::try_from(score).ok()).collect()
         };
         let decided = self.disagreement.decided.as_ref();
         let content = html! {

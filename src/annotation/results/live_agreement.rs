@@ -11,7 +11,7 @@ const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 500, seed: 1 };
 
 /// Agreement on one target.
 #[derive(Clone, Debug)]
-pub(crate) struct TargetAgreement {
+pub(crate) struct RaterAgreement {
     /// Name of the target.
     pub(crate) name: String,
     /// Number of items with at least two raters.
@@ -24,16 +24,17 @@ pub(crate) struct TargetAgreement {
     pub(crate) icc: Option<Estimate>,
 }
 
-impl TargetAgreement {
+impl RaterAgreement {
     /// Computes the agreement on a target. Intervals resample cases.
     pub(crate) fn new(target: &RatedTarget) -> Self {
         let rated = target.items.iter().filter(|item| item.ratings.len() > 1);
-        let (cases, units): (Vec<&str>, Vec<Vec<(u32, f64)>>) =
+        let (cases, units): (Vec<&str>, Vec<_>) =
             rated.map(|item| (item.case.as_str(), item.ratings.clone())).unzip();
         let (items, clusters) = (units.len(), Clusters::new(cases));
-        let (metric, weighting) = match target.is_preference {
-            true => (DistanceMetric::Nominal, Weighting::Unweighted),
-            false => (DistanceMetric::Ordinal, Weighting::Quadratic),
+        let (metric, weighting) = if target.is_preference {
+            (DistanceMetric::Nominal, Weighting::Unweighted)
+        } else {
+            (DistanceMetric::Ordinal, Weighting::Quadratic)
         };
         let pairs = RaterPairs::new(&units);
         let name = target.name.clone();
@@ -135,14 +136,14 @@ mod tests {
 
     #[test]
     fn equal_ratings_agree_and_opposite_ones_do_not() {
-        let equal = TargetAgreement::new(&target(false, &[&[1.0, 1.0], &[5.0, 5.0], &[3.0, 3.0]]));
+        let equal = RaterAgreement::new(&target(false, &[&[1.0, 1.0], &[5.0, 5.0], &[3.0, 3.0]]));
         let icc = equal.icc.unwrap();
         for estimate in [&equal.alpha, &equal.kappa, &icc] {
             assert!((estimate.value.unwrap() - 1.0).abs() < 1e-9, "{estimate:?}");
         }
         assert_eq!(equal.items, 3);
         let opposite =
-            TargetAgreement::new(&target(true, &[&[1.0, -1.0], &[-1.0, 1.0], &[1.0, 1.0]]));
+            RaterAgreement::new(&target(true, &[&[1.0, -1.0], &[-1.0, 1.0], &[1.0, 1.0]]));
         assert!(opposite.alpha.value.unwrap() < 0.0 && opposite.icc.is_none());
         // (observed 1/3 − expected) / (1 − expected), with margins 2/3 and 1/3 for both raters.
         let expected = 4.0 / 9.0 + 1.0 / 9.0;
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn single_ratings_have_no_agreement() {
-        let single = TargetAgreement::new(&target(false, &[&[1.0], &[2.0]]));
+        let single = RaterAgreement::new(&target(false, &[&[1.0], &[2.0]]));
         assert!(single.items == 0 && single.alpha.value.is_err() && single.kappa.value.is_err());
         assert!(single.icc.unwrap().value.is_err());
     }

@@ -33,8 +33,10 @@ pub(crate) struct RatedItem {
     pub(crate) ratings: Vec<(u32, f64)>,
 }
 
+/// Case and models of an item.
+type ItemKey = (String, Vec<String>);
 /// Ratings by case and models.
-type ItemsByKey = BTreeMap<(String, Vec<String>), Vec<(u32, f64)>>;
+type ItemsByKey = BTreeMap<ItemKey, Vec<(u32, f64)>>;
 
 /// Collects the submitted ratings of a study by target, in the order of the rubric.
 pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<RatedTarget> {
@@ -76,13 +78,18 @@ pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<Rate
         key: key.to_owned(),
         name: name.to_owned(),
         is_preference: key == PREFERENCE,
-        items: items.remove(key).unwrap_or_default().into_iter().map(RatedItem::new).collect(),
+        items: items
+            .remove(key)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(key, all)| RatedItem::new(key, all))
+            .collect(),
     });
     targets.collect()
 }
 
 impl RatedItem {
-    fn new(((case, models), all): ((String, Vec<String>), Vec<(u32, f64)>)) -> Self {
+    fn new((case, models): ItemKey, all: Vec<(u32, f64)>) -> Self {
         // A rater who saw a response in several pairs has the mean of the scores.
         let mut by_rater: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for (rater, value) in all {

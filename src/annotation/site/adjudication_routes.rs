@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
-use super::router::{denied, message, visitor};
+use super::responses::{denied, message, visitor};
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
 use crate::annotation::pages::disagreement_page::{DisagreementPage, VALUE, disagreement_list};
@@ -69,9 +69,10 @@ pub(super) async fn decide(
     };
     let field =
         |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
-    let [low, high] = match disagreement.is_preference {
-        true => [-1, 1],
-        false => site.plan.rubric.scores.map(|score| i8::try_from(score).unwrap_or(i8::MAX)),
+    let [low, high] = if disagreement.is_preference {
+        [-1, 1]
+    } else {
+        site.plan.rubric.scores.map(|score| i8::try_from(score).unwrap_or(i8::MAX))
     };
     let value = field(VALUE).and_then(|value| value.parse::<i8>().ok());
     let Some(value) = value.filter(|value| (low..=high).contains(value)) else {
@@ -90,13 +91,11 @@ pub(super) async fn decide(
     };
     let recording = Arc::clone(&site);
     let stored = tokio::task::spawn_blocking(move || recording.adjudicate(entry)).await;
-    match stored {
-        Ok(Ok(())) => Redirect::to("/admin/disagreements").into_response(),
-        _ => {
-            let text = "The decision could not be saved. Go back and try again.";
-            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
-        }
+    if matches!(stored, Ok(Ok(()))) {
+        return Redirect::to("/admin/disagreements").into_response();
     }
+    let text = "The decision could not be saved. Go back and try again.";
+    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
 }
 
 /// Sends the image of the case of a disagreement.

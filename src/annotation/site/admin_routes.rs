@@ -8,11 +8,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 
 use super::access::Visitor;
-use super::router::{denied, message, visitor};
+use super::responses::{denied, message, visitor};
 use super::site_state::SiteState;
 use crate::annotation::pages::admin_page::AdminPage;
 use crate::annotation::results::disagreement::disagreements;
-use crate::annotation::results::live_agreement::TargetAgreement;
+use crate::annotation::results::live_agreement::RaterAgreement;
 use crate::annotation::results::rated_items::rated_targets;
 use crate::annotation::results::{ResultFile, StudyResults};
 
@@ -28,7 +28,7 @@ pub(super) async fn show_progress(
     let page = tokio::task::spawn_blocking(move || {
         let ratings = counting.ratings();
         let targets = rated_targets(&counting.plan, &ratings);
-        let agreement: Vec<TargetAgreement> = targets.iter().map(TargetAgreement::new).collect();
+        let agreement: Vec<RaterAgreement> = targets.iter().map(RaterAgreement::new).collect();
         let undecided = disagreements(&targets, &counting.adjudications())
             .iter()
             .filter(|disagreement| disagreement.decided.is_none())

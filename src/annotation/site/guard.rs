@@ -1,6 +1,5 @@
 //! Checks of every request before anything else: the host, the origin, and the headers of the answer.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -12,6 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
+use super::allowed_hosts::AllowedHosts;
 use super::site_state::SiteState;
 
 /// What a page may load: its own style, script and images, and nothing else.
@@ -19,40 +19,6 @@ const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; scri
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Header of browsers that says where a request comes from.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
-
-/// Names under which the site may be visited. A request with another `Host` comes from a page that
-/// pretends to be this site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AllowedHosts(Vec<String>);
-
-impl AllowedHosts {
-    /// Returns the names of an address, and further names, with or without a port.
-    pub fn new(address: SocketAddr, names: &[String]) -> Self {
-        let port = address.port();
-        let mut hosts = vec![address.to_string()];
-        if address.ip().is_loopback() || address.ip().is_unspecified() {
-            let local = ["localhost", "127.0.0.1", "[::1]"];
-            hosts.extend(local.map(|name| format!("{name}:{port}")));
-        }
-        for name in names {
-            let name = name.to_lowercase();
-            hosts.push(format!("{name}:{port}"));
-            hosts.push(name);
-        }
-        Self(hosts)
-    }
-
-    /// Returns true if a request may have this `Host`.
-    pub fn contains(&self, host: &str) -> bool {
-        self.0.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
-    }
-
-    /// Returns true if a form may come from this origin.
-    fn is_origin(&self, origin: &str) -> bool {
-        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-        host.is_some_and(|host| self.contains(host))
-    }
-}
 
 /// Rejects requests of other sites, and adds the headers of a safe answer.
 pub(super) async fn guard(

@@ -3,8 +3,10 @@
 mod access;
 mod adjudication_routes;
 mod admin_routes;
+mod allowed_hosts;
 mod guard;
 mod rater_routes;
+mod responses;
 mod router;
 mod server;
 mod session;
@@ -12,6 +14,6 @@ mod site_state;
 mod submitted_form;
 
 pub use access::{AccessLinks, Visitor};
-pub use guard::AllowedHosts;
+pub use allowed_hosts::AllowedHosts;
 pub use server::{ServerConfig, serve};
 pub use site_state::{SiteState, StudyJournals};

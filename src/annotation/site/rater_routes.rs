@@ -10,9 +10,9 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::access::Visitor;
-use super::router::{denied, message, visitor};
+use super::responses::{denied, message, visitor};
 use super::site_state::{SentAnswers, SiteState};
-use super::submitted_form::{SubmittedForm, Wish};
+use super::submitted_form::SubmittedForm;
 use crate::annotation::journal::{EntryAction, TaskPlace, TaskState, TaskStatus};
 use crate::annotation::pages::case_page::{CaseImage, CasePage};
 use crate::annotation::pages::overview_page::Overview;
@@ -89,10 +89,7 @@ pub(super) async fn submit_case(
     let form = SubmittedForm::new(&site.plan, responses, &fields, now);
     let missing = form.missing(&site.plan, responses);
     let action = form.action(missing.is_empty());
-    let answers = match case.assigned.is_swapped {
-        true => form.answers.exchanged(),
-        false => form.answers,
-    };
+    let answers = if case.assigned.is_swapped { form.answers.exchanged() } else { form.answers };
     let place = case.place;
     let sent = SentAnswers { action, answers, seconds: form.seconds };
     let recording = Arc::clone(&site);
@@ -108,18 +105,13 @@ pub(super) async fn submit_case(
         let page = Html(case_page(&site, &case, &shown));
         return (StatusCode::UNPROCESSABLE_ENTITY, page).into_response();
     }
-    match (form.wish, action) {
-        (Wish::Submit | Wish::Skip, EntryAction::Submit | EntryAction::Skip) => {
-            match site.ratings().next_open(place.rater, Some(place.place)) {
-                Some(next) => Redirect::to(&format!("/case/{}", next + 1)).into_response(),
-                None => Redirect::to("/").into_response(),
-            }
-        }
-        _ => {
-            let shown = ShownCase { window: None, missing: &[], notice: "Saved." };
-            Html(case_page(&site, &case, &shown)).into_response()
-        }
+    if action == EntryAction::Save {
+        let shown = ShownCase { window: None, missing: &[], notice: "Saved." };
+        return Html(case_page(&site, &case, &shown)).into_response();
     }
+    let next = site.ratings().next_open(place.rater, Some(place.place));
+    let next = next.map_or_else(|| "/".to_owned(), |next| format!("/case/{}", next + 1));
+    Redirect::to(&next).into_response()
 }
 
 /// Sends the image of a case, without anything else of its file.
@@ -138,14 +130,12 @@ pub(super) async fn show_image(
     };
     let reading = Arc::clone(&site);
     let png = tokio::task::spawn_blocking(move || reading.png(&source, window.window())).await;
-    match png {
-        Ok(Ok(png)) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
-        // The reason names the file, which raters must not see.
-        _ => {
-            let text = "The image cannot be shown. Please tell the administrator.";
-            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
-        }
+    if let Ok(Ok(png)) = png {
+        return ([(CONTENT_TYPE, "image/png")], png).into_response();
     }
+    // The reason names the file, which raters must not see.
+    let text = "The image cannot be shown. Please tell the administrator.";
+    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
 }
 
 /// Returns the case that a rater asks for, or the answer to everybody else.

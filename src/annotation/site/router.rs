@@ -12,10 +12,11 @@ use axum::routing::get;
 
 use super::access::Visitor;
 use super::guard::guard;
-use super::session::{cookie_token, set_cookie};
+use super::responses::{denied, message, visitor};
+use super::session::set_cookie;
 use super::site_state::SiteState;
 use super::{adjudication_routes, admin_routes, rater_routes};
-use crate::annotation::pages::message_page::{entered_page, message_page};
+use crate::annotation::pages::message_page::entered_page;
 use crate::annotation::pages::{SCRIPT, STYLE};
 
 /// Maximum size of a form in bytes. The largest form has a comment, a reason and a few dozen scores.
@@ -66,24 +67,4 @@ async fn start(State(site): State<Arc<SiteState>>, headers: HeaderMap) -> Respon
 
 async fn not_found(State(site): State<Arc<SiteState>>) -> Response {
     message(&site, StatusCode::NOT_FOUND, "No such page", "There is nothing at this address.")
-}
-
-/// Returns who sent a request.
-pub(super) fn visitor(site: &SiteState, headers: &HeaderMap) -> Option<Visitor> {
-    site.access.visitor(cookie_token(headers)?)
-}
-
-/// Returns the answer to a visitor without a valid link.
-pub(super) fn denied(site: &SiteState) -> Response {
-    message(
-        site,
-        StatusCode::FORBIDDEN,
-        "No access",
-        "Open the link that you received. If it does not work, ask the person who sent it.",
-    )
-}
-
-/// Returns a page with a message.
-pub(super) fn message(site: &SiteState, status: StatusCode, title: &str, text: &str) -> Response {
-    (status, Html(message_page(&site.plan.config.name, title, text))).into_response()
 }

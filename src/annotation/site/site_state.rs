@@ -7,7 +7,7 @@ use acem3_vision::{DicomView, DicomWindow};
 use anyhow::{Context as _, Result};
 
 use super::access::AccessLinks;
-use super::guard::AllowedHosts;
+use super::allowed_hosts::AllowedHosts;
 use crate::annotation::journal::{
     AdjudicationEntry, EntryAction, JournalEntry, LineJournal, RatingState, SCHEMA, TaskAnswers,
     TaskPlace,

@@ -83,11 +83,10 @@ impl SubmittedForm {
     pub(super) fn missing(&self, plan: &StudyPlan, responses: usize) -> Vec<String> {
         let mut missing = Vec::new();
         match self.wish {
-            Wish::Save => {}
             Wish::Skip if self.answers.reason.is_empty() => {
                 missing.push("Give a reason for skipping the case.".to_owned());
             }
-            Wish::Skip => {}
+            Wish::Save | Wish::Skip => {}
             Wish::Submit => {
                 if plan.config.has_stage(Stage::Ratings) {
                     let names = plan.rubric.criteria().map(|criterion| criterion.name.as_str());

@@ -80,7 +80,9 @@ mod tests {
         let mut counts = [0; 40];
         for tasks in &assignment {
             assert_eq!(tasks.len(), 16);
-            tasks.iter().for_each(|assigned| counts[assigned.task] += 1);
+            for assigned in tasks {
+                counts[assigned.task] += 1;
+            }
             let swapped = tasks.iter().filter(|assigned| assigned.is_swapped).count();
             assert!((3..=13).contains(&swapped), "{swapped}");
         }

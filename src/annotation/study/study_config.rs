@@ -127,7 +127,7 @@ impl StudyConfig {
                  hint: a path is relative to the file of the study"
             )
         })?;
-        Ok(Rubric::parse(&text).with_context(|| path.display().to_string())?)
+        Rubric::parse(&text).with_context(|| path.display().to_string())
     }
 
     /// Returns true if raters enter this stage.

@@ -10,10 +10,6 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::cli::args::{AnswererArgs, AnswersArgs, OutputFormat};
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
-use crate::construction::answers::{
-    AnswerEstimate, AnswerJournal, AnswerManifest, AnswerRun, AnswerRunConfig, AnswerSettings,
-    AnswerSummary, QuestionPrompt, estimate_answers,
-};
 use crate::data::cases::{self, CaseSource};
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
@@ -29,6 +25,10 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::{Progress, print_lines};
 use crate::support::terminal::verbosity::Verbosity;
+use crate::training::construction::answers::{
+    AnswerEstimate, AnswerJournal, AnswerManifest, AnswerRun, AnswerRunConfig, AnswerSettings,
+    AnswerSummary, QuestionPrompt, estimate_answers,
+};
 
 /// The model that answers, and its name.
 struct Answerer {

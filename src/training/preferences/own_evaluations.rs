@@ -99,7 +99,7 @@ mod tests {
         assert!(!is_wrong(&lower, &correct) && is_wrong(&score, &correct));
         assert!(is_wrong(&finding, &correct) && !is_wrong(&finding[..1].to_vec(), &correct));
         let case = |orders: [Option<&EvaluationRatings>; 2]| {
-            let members = vec![orders.map(|ratings| ratings.cloned())];
+            let members = vec![orders.map(Option::<&EvaluationRatings>::cloned)];
             OwnEvaluations { cases: BTreeMap::from([(7, OwnCase { members })]) }
         };
         let rejected = |own: &OwnEvaluations| own.rejected(7, 0, &correct);

@@ -26,7 +26,7 @@ use workspace::Crate;
 /// layers. Rooms of the same layer must not import each other.
 const ROOMS: [&[&str]; 8] = [
     &["cli"],
-    &["construction"],
+    &["annotation"],
     &["training"],
     &["analysis"],
     &["judging"],

@@ -16,7 +16,7 @@ use super::{golden_path, load_member_from, relative_difference, to_token_ids};
 use crate::checkpoints::panel::member::Member;
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::support::device::Placement;
-use crate::training::encoders::peak_memory::{peak, reset_peak};
+use crate::training::comparisons::encoders::peak_memory::{peak, reset_peak};
 
 /// Runs the script for a kind of model and returns its output.
 fn run_reference(python: &OsStr, kind: &str, folder: &Path, extra_args: &[&str]) -> String {

@@ -10,7 +10,7 @@ use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat, SamplesArgs};
 use crate::support::device::DeviceChoice;
 use crate::support::terminal::verbosity::ProgressMode;
-use crate::training::ablation::AblationStudy;
+use crate::training::comparisons::ablation::AblationStudy;
 
 /// Arguments of `acem3 train`.
 #[derive(Args, Clone, Debug)]

@@ -13,11 +13,6 @@ use crate::cli::args::{
 };
 use crate::cli::commands::judge;
 use crate::cli::commands::output::write_stdout;
-use crate::construction::evaluations::recipe::{Recipe, RecipeReference};
-use crate::construction::evaluations::{
-    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
-    convert_records,
-};
 use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::journal::RECORDS;
 use crate::judging::run::manifest::{MANIFEST, Manifest, RunStatus};
@@ -30,6 +25,11 @@ use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::format_count;
 use crate::training::TrainConfig;
+use crate::training::construction::evaluations::recipe::{Recipe, RecipeReference};
+use crate::training::construction::evaluations::{
+    CheckRules, ConversionRequest, ConversionSummary, EVALUATIONS, REJECTED, SUMMARY, check_rubric,
+    convert_records,
+};
 use crate::training::preferences::PromptStyle;
 
 /// Folder of the teacher's run, in the output folder.

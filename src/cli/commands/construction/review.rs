@@ -4,14 +4,14 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cli::args::{OutputFormat, ReviewApplyArgs, ReviewCommand, ReviewSampleArgs};
 use crate::cli::commands::output::write_stdout;
-use crate::construction::review::{
-    Acceptance, AcceptedProportion, EvaluationRows, ReviewSheets, SampleRequest, write_sample,
-};
 use crate::support::files::file_form::{FileForm, has_json_line};
 use crate::support::files::out_file::OutFile;
 use crate::support::tables::{Table, TableStyle};
 use crate::support::terminal::exit::Exit;
 use crate::support::text::format_count;
+use crate::training::construction::review::{
+    Acceptance, AcceptedProportion, EvaluationRows, ReviewSheets, SampleRequest, write_sample,
+};
 
 /// The form of the file without rejected evaluations.
 const ACCEPTED_FORM: FileForm = FileForm {

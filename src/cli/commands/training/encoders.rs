@@ -15,11 +15,11 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::encoders::panels::{
+use crate::training::comparisons::encoders::panels::{
     EncoderExperiment, EncoderPlan, ExperimentOutput, JudgedComparison, MEASURE, MemberTraining,
 };
-use crate::training::encoders::probe::{EncoderComparison, linear_probe};
-use crate::training::encoders::{Candidate, EncoderTestConfig};
+use crate::training::comparisons::encoders::probe::{EncoderComparison, linear_probe};
+use crate::training::comparisons::encoders::{Candidate, EncoderTestConfig};
 use crate::training::{Precision, TrainingProgress};
 
 /// The form of the Markdown file.

@@ -15,7 +15,7 @@ use crate::support::terminal::exit::Exit;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
-use crate::training::ablation::{Ablation, AblationConfig, AblationTable};
+use crate::training::comparisons::ablation::{Ablation, AblationConfig, AblationTable};
 use crate::training::measurement::MeasurementConfig;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 

@@ -9,3 +9,4 @@ pub(crate) mod reward_token;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_config;
 pub(crate) mod stage_kind;
+mod zero_value;

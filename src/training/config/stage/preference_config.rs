@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::negative::Negative;
-use super::stage_config::is_zero;
+use super::zero_value::is_zero;
 use crate::checkpoints::panel::prompt_config::CONCLUSION;
 use crate::training::config::activation_dtype::ActivationDtype;
 use crate::training::config::validation_indices::VALIDATION_START;

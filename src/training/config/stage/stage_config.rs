@@ -9,6 +9,7 @@ use super::frozen_part::FrozenPart;
 use super::preference_config::PreferenceConfig;
 use super::reward_token::RewardTokenRole;
 use super::stage_kind::StageKind;
+use super::zero_value::is_zero;
 use crate::checkpoints::panel::member_names::MemberNames;
 
 /// Number of validations of a stage, unless its configuration sets `validate_every`.
@@ -234,12 +235,6 @@ impl StageConfig {
         let first_trained = (0..decoder_layers).find(|i| !is_frozen(&format!("model.layers.{i}.")));
         FrozenPart::Trunk(first_trained.unwrap_or(decoder_layers))
     }
-}
-
-/// Returns true for a proportion of none, which a configuration need not state.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(super) fn is_zero(proportion: &f64) -> bool {
-    *proportion <= 0.0
 }
 
 fn default_warmup() -> u64 {

@@ -20,7 +20,7 @@ use crate::data::images::ImageReader;
 use crate::support::digest::Digest;
 use crate::training::examples::example::{AnswerExample, QuestionWithAnswer};
 use crate::training::examples::sources::attributes::QuestionAttributes;
-use crate::training::examples::sources::long_answers::{AnsweredQuestion, LongAnswers};
+use crate::training::examples::sources::long_answers::{ImageFact, LongAnswers};
 
 /// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
@@ -198,13 +198,11 @@ impl DatasetExamples {
     }
 
     /// Returns the other questions about the image of an item, with their answers.
-    pub(super) fn other_questions(&self, item: &DatasetItem) -> Vec<AnsweredQuestion<'_>> {
+    pub(super) fn other_questions(&self, item: &DatasetItem) -> Vec<ImageFact<'_>> {
         let items = self.by_image.get(&item.image_key).into_iter().flatten();
         let items = items.filter_map(|i| self.items.get(*i));
         let others = items.filter(|other| other.question != item.question);
-        others
-            .map(|other| AnsweredQuestion { question: &other.question, answer: &other.answer })
-            .collect()
+        others.map(|other| ImageFact { question: &other.question, answer: &other.answer }).collect()
     }
 
     /// Samples a data set by weight, and an item of it.

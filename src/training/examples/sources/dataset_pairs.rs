@@ -13,7 +13,7 @@ use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_
 use crate::training::examples::sources::dataset_responses::{
     claim, corrupt_finding, lower_perfect_tone, sample_defects,
 };
-use crate::training::examples::sources::long_answers::AnsweredQuestion;
+use crate::training::examples::sources::long_answers::{ImageFact, LongAnswers};
 use crate::training::examples::sources::unrelated_answers::unrelated_answer;
 
 /// Proportion of pairs with the responses of two models.
@@ -128,11 +128,11 @@ impl DatasetExamples {
         rng: &mut ChaCha8Rng,
     ) -> ResponseExample {
         let facts = self.other_questions(item);
-        let answered = |answer| AnsweredQuestion { question: &item.question, answer };
+        let answered = |answer| ImageFact { question: &item.question, answer };
         let (mut claim, mut defects) = (claim.clone(), Vec::new());
         let text = if rng.random_bool(REFUSAL_RATE) {
             defects.push(Defect::Evasive);
-            self.long_answers.refusal(rng)
+            LongAnswers::refusal(rng)
         } else if rng.random_bool(CONTRADICTION_RATE)
             && let Some(other) = self.contradicting_answer(item, answer, rng)
         {

@@ -47,14 +47,14 @@ const TURNS: &[&str] = &["However,", "On the other hand,", "At the same time,", 
 
 /// A question about the image with the answer that a text gives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AnsweredQuestion<'a> {
+pub(crate) struct ImageFact<'a> {
     /// The question.
     pub(crate) question: &'a str,
     /// The answer in a few words.
     pub(crate) answer: &'a str,
 }
 
-impl AnsweredQuestion<'_> {
+impl ImageFact<'_> {
     fn statement(&self, rng: &mut ChaCha8Rng) -> String {
         statement(self.question, self.answer, rng)
     }
@@ -82,8 +82,8 @@ impl LongAnswers {
     /// Writes a text that answers a question. `facts`: other questions about the image.
     pub(crate) fn answer(
         &self,
-        answered: AnsweredQuestion,
-        facts: &[AnsweredQuestion],
+        answered: ImageFact,
+        facts: &[ImageFact],
         rng: &mut ChaCha8Rng,
     ) -> String {
         let claim = open(answered.statement(rng), rng);
@@ -93,8 +93,8 @@ impl LongAnswers {
     /// Writes a text with two contradicting answers.
     pub(crate) fn contradiction(
         &self,
-        answers: [AnsweredQuestion; 2],
-        facts: &[AnsweredQuestion],
+        answers: [ImageFact; 2],
+        facts: &[ImageFact],
         rng: &mut ChaCha8Rng,
     ) -> String {
         let [first, second] = answers.map(|answered| answered.statement(rng));
@@ -104,7 +104,7 @@ impl LongAnswers {
     }
 
     /// Writes a text that states nothing.
-    pub(crate) fn refusal(&self, rng: &mut ChaCha8Rng) -> String {
+    pub(crate) fn refusal(rng: &mut ChaCha8Rng) -> String {
         let refusal = REFUSALS.choose(rng).copied().unwrap_or_default().to_owned();
         match REMARKS.choose(rng).filter(|_| rng.random_bool(0.4)) {
             Some(remark) => format!("{refusal} {remark}"),
@@ -113,7 +113,7 @@ impl LongAnswers {
     }
 
     /// Adds sentences around a claim.
-    fn surround(&self, claim: String, facts: &[AnsweredQuestion], rng: &mut ChaCha8Rng) -> String {
+    fn surround(&self, claim: String, facts: &[ImageFact], rng: &mut ChaCha8Rng) -> String {
         let count = rng.random_range(0..=MAX_OTHER_SENTENCES);
         let mut sentences: Vec<String> =
             (0..count).filter_map(|_| self.other_sentence(facts, rng)).collect();
@@ -123,7 +123,7 @@ impl LongAnswers {
         sentences.join(" ")
     }
 
-    fn other_sentence(&self, facts: &[AnsweredQuestion], rng: &mut ChaCha8Rng) -> Option<String> {
+    fn other_sentence(&self, facts: &[ImageFact], rng: &mut ChaCha8Rng) -> Option<String> {
         match rng.random_range(0..5) {
             0 | 1 => facts.choose(rng).map(|fact| fact.statement(rng)),
             2 | 3 => self.sentences.choose(rng).cloned(),
@@ -159,9 +159,9 @@ mod tests {
         let responses = ["The image shows a cell. It is round. It is very", "Yes. No."];
         let long = LongAnswers::new(responses.into_iter());
         assert_eq!(long.sentences, ["It is round.", "No."]);
-        let facts = [AnsweredQuestion { question: "What is the organ?", answer: "Liver" }];
-        let answered = AnsweredQuestion { question: "Where is the lesion?", answer: "On the left" };
-        let other = AnsweredQuestion { answer: "On the right", ..answered };
+        let facts = [ImageFact { question: "What is the organ?", answer: "Liver" }];
+        let answered = ImageFact { question: "Where is the lesion?", answer: "On the left" };
+        let other = ImageFact { answer: "On the right", ..answered };
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut lengths = Vec::new();
         for _ in 0..100 {
@@ -171,7 +171,7 @@ mod tests {
             lengths.push(text.split(' ').count());
             let text = long.contradiction([answered, other], &facts, &mut rng).to_lowercase();
             assert!(text.contains("on the left") && text.contains("on the right"), "{text}");
-            let text = long.refusal(&mut rng).to_lowercase();
+            let text = LongAnswers::refusal(&mut rng).to_lowercase();
             assert!(!text.contains("left") && !text.contains("liver"), "{text}");
         }
         assert!(lengths.iter().any(|n| *n < 8) && lengths.iter().any(|n| *n > 20), "{lengths:?}");

@@ -54,9 +54,10 @@ fn closed_statement(question: &str, yes: bool, rng: &mut ChaCha8Rng) -> String {
         Some(clause) if rng.random_bool(0.4) => format!("{clause}."),
         Some(clause) => format!("{word}, {clause}."),
         None => {
-            let forms: &[&str] = match yes {
-                true => &["that is the case", "the image suggests that", "this can be confirmed"],
-                false => &["that is not the case", "the image does not suggest that"],
+            let forms: &[&str] = if yes {
+                &["that is the case", "the image suggests that", "this can be confirmed"]
+            } else {
+                &["that is not the case", "the image does not suggest that"]
             };
             let form = forms.choose(rng).copied().unwrap_or_default();
             format!("{word}, {form}.")
@@ -67,14 +68,13 @@ fn closed_statement(question: &str, yes: bool, rng: &mut ChaCha8Rng) -> String {
 /// Returns what a question of existence asks for.
 fn existence_subject(question: &str) -> Option<String> {
     let rest = EXISTENCE.iter().find_map(|begin| question.strip_prefix(begin)?.strip_prefix(' '));
-    let rest = match rest {
-        Some(rest) => rest.to_owned(),
-        None => {
-            // "can mass be observed on the left" asks for "mass on the left".
-            let (subject, place) = question.strip_prefix("can ")?.split_once(" be ")?;
-            let (_, place) = place.split_once(' ').unwrap_or((place, ""));
-            format!("{subject} {place}")
-        }
+    let rest = if let Some(rest) = rest {
+        rest.to_owned()
+    } else {
+        // "can mass be observed on the left" asks for "mass on the left".
+        let (subject, place) = question.strip_prefix("can ")?.split_once(" be ")?;
+        let (_, place) = place.split_once(' ').unwrap_or((place, ""));
+        format!("{subject} {place}")
     };
     let articles = ["a ", "an ", "any ", "evidence of "];
     let mut subject = rest.trim();

@@ -17,11 +17,11 @@ use crate::support::files::atomic_file;
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::format_duration;
 use crate::support::text::format_count;
-use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_result::{AblationResult, TrialStatistic};
-use crate::training::ablation::ablation_table::{AblationRow, AblationTable};
-use crate::training::ablation::study::AblationStudy;
-use crate::training::ablation::variants::{StudyInputs, StudyVariants, Variant};
+use crate::training::comparisons::ablation::ablation_config::AblationConfig;
+use crate::training::comparisons::ablation::ablation_result::{AblationResult, TrialStatistic};
+use crate::training::comparisons::ablation::ablation_table::{AblationRow, AblationTable};
+use crate::training::comparisons::ablation::study::AblationStudy;
+use crate::training::comparisons::ablation::variants::{StudyInputs, StudyVariants, Variant};
 use crate::training::measurement;
 use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::{

@@ -6,7 +6,7 @@ use acem3_vision::{DecodedImage, SelectFeature};
 use anyhow::{Context, Result};
 use candle::Tensor;
 
-use crate::training::encoders::candidate::Candidate;
+use crate::training::comparisons::encoders::candidate::Candidate;
 
 /// Images per batch.
 const BATCH: usize = 16;

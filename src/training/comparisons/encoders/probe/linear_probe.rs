@@ -4,13 +4,15 @@ use anyhow::Result;
 
 use super::classifier::classify;
 use super::features::{Features, encode_images, standardise};
-use crate::training::encoders::EncoderTestConfig;
-use crate::training::encoders::candidate::Candidate;
-use crate::training::encoders::peak_memory;
-use crate::training::encoders::probe::encoder_comparison::{
+use crate::training::comparisons::encoders::EncoderTestConfig;
+use crate::training::comparisons::encoders::candidate::Candidate;
+use crate::training::comparisons::encoders::peak_memory;
+use crate::training::comparisons::encoders::probe::encoder_comparison::{
     EncoderComparison, EncoderRow, MeasuredValues,
 };
-use crate::training::encoders::probe::labelled_images::{self, LabelledImage, LabelledImageSet};
+use crate::training::comparisons::encoders::probe::labelled_images::{
+    self, LabelledImage, LabelledImageSet,
+};
 
 /// Type of this comparison, and the name of its result files.
 pub const MEASURE: &str = "probe";

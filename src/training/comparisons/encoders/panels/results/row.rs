@@ -7,11 +7,13 @@ use super::encoder_input::{EncoderInput, SeedRun};
 use super::pair_values::{PairValues, mean_of_pairs};
 use crate::checkpoints::hub::HubSource;
 use crate::statistics::MeanDifference;
-use crate::training::encoders::panels::context_fit::ContextFit;
-use crate::training::encoders::panels::cost::EncoderCost;
-use crate::training::encoders::panels::held_out::HeldOutPairs;
-use crate::training::encoders::panels::pair_outcome::{PairAccuracy, PairOutcome, ShownImage};
-use crate::training::encoders::probe::NamedProportion;
+use crate::training::comparisons::encoders::panels::context_fit::ContextFit;
+use crate::training::comparisons::encoders::panels::cost::EncoderCost;
+use crate::training::comparisons::encoders::panels::held_out::HeldOutPairs;
+use crate::training::comparisons::encoders::panels::pair_outcome::{
+    PairAccuracy, PairOutcome, ShownImage,
+};
+use crate::training::comparisons::encoders::probe::NamedProportion;
 use crate::training::measurement::Proportion;
 
 /// Results of one encoder.

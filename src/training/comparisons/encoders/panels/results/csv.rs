@@ -4,7 +4,7 @@ use super::comparison::JudgedComparison;
 use super::pair_values::{EncoderComparisonKind, PairedComparison};
 use super::row::JudgedRow;
 use crate::support::tables::Table;
-use crate::training::encoders::probe::NamedProportion;
+use crate::training::comparisons::encoders::probe::NamedProportion;
 use crate::training::measurement::Proportion;
 
 /// Names of the columns.

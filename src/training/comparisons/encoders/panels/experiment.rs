@@ -15,7 +15,7 @@ use crate::support::device::Placement;
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::TrainingProgress;
-use crate::training::encoders::candidate::Candidate;
+use crate::training::comparisons::encoders::candidate::Candidate;
 
 /// Encoders to compare, with what all of them share.
 pub struct EncoderExperiment<'a> {

@@ -28,8 +28,8 @@ use crate::support::files::folder::{create_folder, list_names};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::format_duration;
 use crate::support::text::json_difference::describe_json_differences;
-use crate::training::encoders::candidate::Candidate;
-use crate::training::encoders::peak_memory;
+use crate::training::comparisons::encoders::candidate::Candidate;
+use crate::training::comparisons::encoders::peak_memory;
 use crate::training::measurement::test_pair::judge_pairs;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress};
 

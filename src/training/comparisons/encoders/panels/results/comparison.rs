@@ -8,8 +8,8 @@ use super::pair_values::{
 };
 use super::row::JudgedRow;
 use crate::support::files::file_form::{FileForm, has_json_fields};
-use crate::training::encoders::panels::held_out::HeldOutPairs;
-use crate::training::encoders::probe::NamedProportion;
+use crate::training::comparisons::encoders::panels::held_out::HeldOutPairs;
+use crate::training::comparisons::encoders::probe::NamedProportion;
 use crate::training::measurement::Proportion;
 
 /// Type of this comparison, and the name of its result files.
@@ -50,15 +50,15 @@ pub struct MajorityRow {
 }
 
 /// Outcomes of all encoders.
-pub(in crate::training::encoders::panels) struct ComparisonInput<'a> {
+pub(in crate::training::comparisons::encoders::panels) struct ComparisonInput<'a> {
     /// Name of the base panel.
-    pub(in crate::training::encoders::panels) base: String,
+    pub(in crate::training::comparisons::encoders::panels) base: String,
     /// What was trained.
-    pub(in crate::training::encoders::panels) trained: String,
+    pub(in crate::training::comparisons::encoders::panels) trained: String,
     /// The held-out pairs.
-    pub(in crate::training::encoders::panels) held_out: &'a HeldOutPairs,
+    pub(in crate::training::comparisons::encoders::panels) held_out: &'a HeldOutPairs,
     /// The encoders.
-    pub(in crate::training::encoders::panels) encoders: Vec<EncoderInput>,
+    pub(in crate::training::comparisons::encoders::panels) encoders: Vec<EncoderInput>,
 }
 
 impl JudgedComparison {
@@ -69,7 +69,9 @@ impl JudgedComparison {
     };
 
     /// Computes the statistics of all encoders and compares them.
-    pub(in crate::training::encoders::panels) fn new(input: ComparisonInput<'_>) -> Self {
+    pub(in crate::training::comparisons::encoders::panels) fn new(
+        input: ComparisonInput<'_>,
+    ) -> Self {
         let ComparisonInput { base, trained, held_out, encoders } = input;
         let clusters: Vec<String> = held_out.pairs.iter().map(|p| p.cluster.clone()).collect();
         let mut seeds: Vec<u64> =

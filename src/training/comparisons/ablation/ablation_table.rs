@@ -10,9 +10,9 @@ use crate::support::terminal::number::{
     NOT_APPLICABLE, format_percent_with_interval, format_with_interval,
 };
 use crate::training::TrainConfig;
-use crate::training::ablation::ablation_config::AblationConfig;
-use crate::training::ablation::ablation_result::{AblationResult, TrialStatistic};
-use crate::training::ablation::study::AblationStudy;
+use crate::training::comparisons::ablation::ablation_config::AblationConfig;
+use crate::training::comparisons::ablation::ablation_result::{AblationResult, TrialStatistic};
+use crate::training::comparisons::ablation::study::AblationStudy;
 
 /// Statistics of all variants of a study.
 #[derive(Clone, Debug, Serialize)]

@@ -11,7 +11,7 @@ use crate::support::terminal::number::{
     format_floor_percent, format_p_value, format_percent_with_interval, format_with_interval,
 };
 use crate::support::text::format_count;
-use crate::training::encoders::probe::NamedProportion;
+use crate::training::comparisons::encoders::probe::NamedProportion;
 use crate::training::measurement::Proportion;
 
 /// Mark of a value that does not exist.

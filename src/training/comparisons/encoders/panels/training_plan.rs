@@ -14,8 +14,8 @@ use super::base_panel::BasePanel;
 use super::cost::count_parameters;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
+use crate::training::comparisons::encoders::candidate::Candidate;
 use crate::training::config::judging_config::JudgingConfig;
-use crate::training::encoders::candidate::Candidate;
 use crate::training::{Precision, RewardTokens, StageConfig, StageKind, TrainConfig};
 
 /// Data sets of the training examples. The held-out pairs come from the same ones.

@@ -11,7 +11,7 @@ use super::panel_writer::{NamedTensors, TrainedWeights};
 use crate::checkpoints::panel::initial_model::is_image_part;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::support::terminal::exit::Interrupted;
-use crate::training::encoders::candidate::Candidate;
+use crate::training::comparisons::encoders::candidate::Candidate;
 use crate::training::stages::files::member_state::is_equal;
 use crate::training::stages::files::stage_files::checkpoint_path;
 use crate::training::{

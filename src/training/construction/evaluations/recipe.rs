@@ -10,9 +10,9 @@ use crate::support::files::regular_file;
 
 /// The recipes of the papers.
 const BUILT_IN: [(&str, &str); 3] = [
-    ("ace_m3", include_str!("../../../assets/teachers/ace_m3.toml")),
-    ("hdceval", include_str!("../../../assets/teachers/hdceval.toml")),
-    ("automedeval", include_str!("../../../assets/teachers/automedeval.toml")),
+    ("ace_m3", include_str!("../../../../assets/teachers/ace_m3.toml")),
+    ("hdceval", include_str!("../../../../assets/teachers/hdceval.toml")),
+    ("automedeval", include_str!("../../../../assets/teachers/automedeval.toml")),
 ];
 
 /// Settings of a teacher.
