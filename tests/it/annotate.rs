@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::browser::find_browser;
+
 const STUDY: &str = "name = \"Demo study\"\nseed = 5\nraters = [\"dr-lee\", \"dr-ito\"]\n";
 
 /// Number of scores of a response: ten criteria and the final score.
@@ -331,12 +333,33 @@ fn requests_of_strangers_are_refused() {
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),
-        ("referrer-policy", "no-referrer"),
+        ("referrer-policy", "same-origin"),
     ] {
         assert_eq!(safe.header(name), Some(value));
     }
     assert!(safe.header("content-security-policy").unwrap().contains("default-src 'none'"));
+    // The texts of the rubric are those of a case with an image.
+    assert!(!safe.text().contains("{#image}") && safe.text().contains("the image and with"));
     assert!(!safe.text().contains("http://") && !safe.text().contains("https://"));
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "prints the reason for a skipped test")]
+fn site_works_in_a_browser() {
+    let Some((modules, chromium)) = find_browser() else {
+        eprintln!(
+            "skipped: ACEM3_BROWSER is not a folder with playwright-core and axe-core, or chromium is missing"
+        );
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let site = Site::start(dir.path());
+    let link = |name: &str| format!("http://{}/enter/{}", site.host, site.tokens[name]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/annotate.cjs");
+    let mut command = Command::new("node");
+    command.arg(script).args([modules, chromium]).args([link("dr-lee"), link("administrator")]);
+    let run = command.output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
 #[test]

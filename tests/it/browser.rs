@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::folder::{Folder, valid_case};
 
 /// Returns the folder of Node modules and the browser, if both exist.
-fn find_browser() -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn find_browser() -> Option<(PathBuf, PathBuf)> {
     let modules = PathBuf::from(std::env::var_os("ACEM3_BROWSER")?);
     let modules = [modules.join("node_modules"), modules].into_iter().find(|folder| {
         folder.join("playwright-core").is_dir() && folder.join("axe-core").is_dir()

@@ -4,6 +4,7 @@ mod chat_template;
 mod form;
 mod format;
 mod formats_by_length;
+mod image_sections;
 mod judge_input;
 mod knowledge_prompt;
 mod layout;

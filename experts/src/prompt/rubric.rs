@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 
 use super::form::Form;
+use super::image_sections::fit_to_case;
 use super::rubric_toml::{key_of_rubric, parse_toml};
 use super::score_words::ScoreWords;
-use super::template::{PromptPiece, Template, TemplateValues};
+use super::template::{PromptPiece, TemplateValues};
 use crate::{Aspect, Criterion, Error, SCORES};
 
 /// Built-in rubrics (TOML), the default one first.
@@ -272,27 +273,20 @@ impl TemplateValues for Rubric {
     }
 }
 
-/// A case with or without an image, for the sections of a definition or anchor.
-struct ImageSection(bool);
-
-impl TemplateValues for ImageSection {
-    fn pieces(&self, _: &str) -> Option<Vec<PromptPiece>> {
-        None
+impl RubricCriterion {
+    /// Returns the criterion with the definition and anchors that apply to a case with or without an
+    /// image.
+    ///
+    /// # Errors
+    /// If a text is malformed, which parsing the rubric rules out.
+    pub fn fitted(&self, has_image: bool) -> Result<Self, Error> {
+        let anchors = self.anchors.iter().map(|anchor| fit_to_case(anchor, has_image));
+        Ok(Self {
+            definition: fit_to_case(&self.definition, has_image)?,
+            anchors: anchors.collect::<Result<_, Error>>()?,
+            ..self.clone()
+        })
     }
-
-    fn has_section(&self, section: &str) -> Option<bool> {
-        (section == "image").then_some(self.0)
-    }
-}
-
-/// Returns a text without the sections for the other kind of case.
-fn fit_to_case(text: &str, has_image: bool) -> Result<String, Error> {
-    let pieces = Template::parse(text)?.fill(&ImageSection(has_image))?;
-    let texts = pieces.into_iter().filter_map(|piece| match piece {
-        PromptPiece::Trusted(text) | PromptPiece::Quoted(text) => Some(text),
-        PromptPiece::Image => None,
-    });
-    Ok(texts.collect())
 }
 
 /// Names with another meaning in records and label files.

@@ -1,5 +1,7 @@
 //! The state of every task of every rater, which the entries of the journal add up to.
 
+use std::collections::HashMap;
+
 use anyhow::{Result, bail};
 
 use super::answers::TaskAnswers;
@@ -68,8 +70,11 @@ impl RatingState {
     pub fn new(plan: &StudyPlan, entries: &[JournalEntry]) -> Result<Self> {
         let states = plan.assignment.iter().map(|tasks| vec![TaskState::default(); tasks.len()]);
         let mut state = Self { by_rater: states.collect() };
+        let places = places_by_task(plan);
         for (i, entry) in entries.iter().enumerate() {
-            let Some(place) = find_place(plan, entry) else {
+            let models = entry.models.iter().map(String::as_str).collect();
+            let key = (entry.rater.as_str(), entry.case.as_str(), models);
+            let Some(place) = places.get(&key).copied() else {
                 bail!(
                     "entry {} of the journal: {} was not assigned case {:?} in this study\n\
                      hint: pass the cases and the study that the ratings are about",
@@ -120,13 +125,19 @@ impl RatingState {
     }
 }
 
-/// Returns the task that an entry is about.
-fn find_place(plan: &StudyPlan, entry: &JournalEntry) -> Option<TaskPlace> {
-    let rater = plan.config.raters.iter().position(|rater| rater.name == entry.rater)?;
-    let is_task = |place: &usize| {
-        plan.assigned(rater, *place)
-            .is_some_and(|(_, task)| task.is_about(&entry.case, &entry.models))
-    };
-    let place = (0..plan.assignment.get(rater)?.len()).find(is_task)?;
-    Some(TaskPlace { rater, place })
+/// Rater, case and models of a task.
+type TaskKey<'a> = (&'a str, &'a str, Vec<&'a str>);
+
+/// Returns the place of every task of every rater.
+fn places_by_task(plan: &StudyPlan) -> HashMap<TaskKey<'_>, TaskPlace> {
+    let mut places = HashMap::new();
+    for (rater, config) in plan.config.raters.iter().enumerate() {
+        for place in 0..plan.assignment.get(rater).map_or(0, Vec::len) {
+            if let Some((_, task)) = plan.assigned(rater, place) {
+                let key = (config.name.as_str(), task.case.id.as_str(), task.models());
+                places.insert(key, TaskPlace { rater, place });
+            }
+        }
+    }
+    places
 }

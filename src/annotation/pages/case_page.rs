@@ -73,7 +73,8 @@ impl CasePage<'_> {
                     input type="hidden" name=(OPENED) value=(self.opened);
                     ({
                         let (answers, responses) = (&self.state.answers, self.responses.len());
-                        RatingFields { plan: self.plan, answers, responses }.render()
+                        let has_image = self.image.is_some();
+                        RatingFields { plan: self.plan, answers, responses, has_image }.render()
                     })
                     label.comment { "Comment (optional)" textarea name=(COMMENT) rows="3" maxlength="4000" { (self.state.answers.comment) } }
                     @if !is_final { (self.buttons()) }

@@ -14,6 +14,8 @@ pub(crate) struct RatingFields<'a> {
     pub(crate) answers: &'a TaskAnswers,
     /// Number of responses: one or two.
     pub(crate) responses: usize,
+    /// True if the case has an image.
+    pub(crate) has_image: bool,
 }
 
 /// One criterion, or the final score.
@@ -43,13 +45,17 @@ impl RatingFields<'_> {
                 section.aspect {
                     h2 { (aspect.name) }
                     @for criterion in &aspect.criteria {
-                        (self.row(&ScoredRow {
-                            index: { index += 1; index - 1 },
-                            key: criterion.key.key(),
-                            name: &criterion.name,
-                            definition: &criterion.definition,
-                            anchors: &criterion.anchors,
-                        }))
+                        ({
+                            index += 1;
+                            let fitted = criterion.fitted(self.has_image).unwrap_or_else(|_| criterion.clone());
+                            self.row(&ScoredRow {
+                                index: index - 1,
+                                key: criterion.key.key(),
+                                name: &criterion.name,
+                                definition: &fitted.definition,
+                                anchors: &fitted.anchors,
+                            })
+                        })
                     }
                 }
             }

@@ -42,6 +42,7 @@ pub(super) fn router(site: Arc<SiteState>) -> Router {
             "/site.js",
             get(|| async { ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT) }),
         )
+        .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(Arc::clone(&site), guard))

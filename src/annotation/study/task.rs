@@ -30,11 +30,6 @@ impl Task {
             .filter_map(|i| Some(self.case.responses.get(*i)?.text.as_str()))
             .collect()
     }
-
-    /// Returns true if this is the task about these responses.
-    pub fn is_about(&self, case: &str, models: &[String]) -> bool {
-        self.case.id == case && self.models() == models
-    }
 }
 
 /// Returns the tasks of cases: all pairs of responses, or the only response.

@@ -78,11 +78,24 @@ fn judge_cases(context: StageContext, judge: &mut PanelJudge) -> Result<Option<O
         return Ok(None);
     }
     let mut own = OwnEvaluations::default();
+    let (mut unscored, mut first) = (0, None);
     for (index, verdict) in indices.iter().zip(&verdicts) {
-        // A pair that is too long for the panel has no verdict and gives no preference pair.
-        if let Ok(verdict) = verdict {
-            own.add(*index, verdict);
+        match verdict {
+            Ok(verdict) => own.add(*index, verdict),
+            // Such as a pair that is too long for the panel. It gives no preference pair.
+            Err(reason) => {
+                unscored += 1;
+                first.get_or_insert(reason);
+            }
         }
+    }
+    if let Some(reason) = first {
+        progress.note(&format!(
+            "{}: {unscored} of {} cases have no verdict, first: {}",
+            stage.name,
+            pairs.len(),
+            reason.message
+        ));
     }
     Ok(Some(own))
 }
