@@ -14,9 +14,9 @@ use crate::training::preferences::preference_sequence::PreferenceSequenceBuilder
 
 /// Returns the configuration with own evaluations and this consistency.
 fn own_config(consistency: f64) -> TrainConfig {
-    // An untrained model writes long analyses, which the conclusion model reads.
+    // An untrained model writes analyses as long as it may.
     let text = CONFIG
-        .replace("max_position_embeddings = 1024", "max_position_embeddings = 4096")
+        .replacen("[[stages]]", "[judging]\nanalysis_tokens = 4\n\n[[stages]]", 1)
         .replace(", \"conclusion\"]", "]")
         .replace("cases = 3", &format!("cases = 3\nown = true\nconsistency = {consistency:?}"));
     toml::from_str(&text).unwrap()
