@@ -3,11 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use acem3_experts::Criterion;
 use serde::{Deserialize, Serialize};
-
-/// Key of the final score of a response.
-pub const FINAL: &str = "final";
 
 /// Which of two responses is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +32,7 @@ impl Preference {
 /// Answers about a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskAnswers {
-    /// Scores by criterion, and the final score under [`FINAL`]: one for each response, `None` if the
+    /// Scores by criterion, and the final score, by their keys: one for each response, `None` if the
     /// rater gave none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scores: BTreeMap<String, Vec<Option<u8>>>,
@@ -75,11 +71,6 @@ impl TaskAnswers {
     }
 }
 
-/// Returns the keys of the scores of a rubric: its criteria, then the final score.
-pub fn score_keys<'a>(criteria: impl Iterator<Item = &'a Criterion>) -> Vec<String> {
-    criteria.map(|criterion| criterion.key().to_owned()).chain([FINAL.to_owned()]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,10 +79,10 @@ mod tests {
     fn exchanged_answers_follow_the_responses() {
         let mut answers =
             TaskAnswers { preference: Some(Preference::First), ..TaskAnswers::default() };
-        answers.set_score(FINAL, 0, 2, 5);
-        answers.set_score(FINAL, 2, 2, 5);
+        answers.set_score("final", 0, 2, 5);
+        answers.set_score("final", 2, 2, 5);
         let exchanged = answers.exchanged();
-        assert_eq!((exchanged.score(FINAL, 0), exchanged.score(FINAL, 1)), (None, Some(5)));
+        assert_eq!((exchanged.score("final", 0), exchanged.score("final", 1)), (None, Some(5)));
         assert_eq!(exchanged.preference, Some(Preference::Second));
         assert_eq!(exchanged.exchanged(), answers);
     }

@@ -41,10 +41,10 @@ pub struct JournalEntry {
     pub seconds: f64,
 }
 
-/// Version of the formats of lines.
+/// Version of both formats.
 pub const SCHEMA: u32 = 1;
 
-/// A format of lines, with the file that has them.
+/// The lines of one journal.
 pub trait LineFormat: Serialize + DeserializeOwned {
     /// Name of the file in the output folder.
     const FILE: &str;

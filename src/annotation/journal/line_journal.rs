@@ -4,13 +4,14 @@
 //! was never confirmed; opening the journal removes it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::Write as _;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
 use super::entry::{LineFormat, SCHEMA};
+use crate::judging::run::journal::torn_line::truncate_torn_line;
 
 /// An open journal of lines of one format.
 #[derive(Debug)]
@@ -29,15 +30,14 @@ impl<T: LineFormat> LineJournal<T> {
     /// If the file cannot be read or written, or a line is not an entry. The message names the line.
     pub fn open(folder: &Path) -> Result<(Self, Vec<T>)> {
         let path = folder.join(T::FILE);
-        let context = || format!("cannot read {}", path.display());
+        let context = || format!("cannot open {}", path.display());
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let file = file.as_mut().map_err(|error| anyhow::anyhow!("{}: {error}", context()))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).with_context(context)?;
-        let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut file =
+            options.read(true).append(true).create(true).open(&path).with_context(context)?;
+        truncate_torn_line(&mut file).with_context(context)?;
+        let bytes = std::fs::read(&path).with_context(context)?;
         let mut entries = Vec::new();
-        for (i, line) in bytes[..complete].split(|byte| *byte == b'\n').enumerate() {
+        for (i, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if !line.is_empty() {
                 entries.push(parse_entry(line).with_context(|| {
                     format!(
@@ -49,12 +49,7 @@ impl<T: LineFormat> LineJournal<T> {
                 })?);
             }
         }
-        let mut file = file.try_clone().with_context(context)?;
-        let length = complete as u64;
-        if complete < bytes.len() {
-            file.set_len(length).with_context(context)?;
-        }
-        file.seek(SeekFrom::Start(length)).with_context(context)?;
+        let length = bytes.len() as u64;
         Ok((Self { file, path, length, format: PhantomData }, entries))
     }
 
@@ -68,9 +63,8 @@ impl<T: LineFormat> LineJournal<T> {
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             // A part of the line may be in the file. The next line must not continue it.
-            let removed = self.file.set_len(self.length);
-            let removed = removed.and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
             let context = format!("cannot write {}", self.path.display());
+            let removed = self.file.set_len(self.length);
             removed.with_context(|| format!("{context}, and a part of a line remains"))?;
             return Err(error).context(context);
         }

@@ -5,7 +5,7 @@ mod entry;
 mod line_journal;
 mod rating_state;
 
-pub use answers::{FINAL, Preference, TaskAnswers, score_keys};
+pub use answers::{Preference, TaskAnswers};
 pub use entry::{AdjudicationEntry, EntryAction, JournalEntry, LineFormat, SCHEMA};
 pub use line_journal::LineJournal;
 pub use rating_state::{RatingState, TaskPlace, TaskState, TaskStatus};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::field_names::{ACTION, COMMENT, OPENED, REASON};
+use super::field_names::{ACTION, COMMENT, MAX_TEXT, OPENED, REASON};
 use super::layout::Page;
 use super::overview_page::instructions;
 use super::rating_fields::{RatingFields, response_name};
@@ -23,7 +23,7 @@ pub(crate) struct CasePage<'a> {
     pub(crate) responses: &'a [&'a str],
     /// The image, if the case has one.
     pub(crate) image: Option<CaseImage>,
-    /// The state, with the answers in the order in which the rater sees the responses.
+    /// Status and answers. The answers are in the order in which the rater sees the responses.
     pub(crate) state: &'a TaskState,
     /// What is missing in a submitted form.
     pub(crate) missing: &'a [String],
@@ -76,7 +76,7 @@ impl CasePage<'_> {
                         let has_image = self.image.is_some();
                         RatingFields { plan: self.plan, answers, responses, has_image }.render()
                     })
-                    label.comment { "Comment (optional)" textarea name=(COMMENT) rows="3" maxlength="4000" { (self.state.answers.comment) } }
+                    label.comment { "Comment (optional)" textarea name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (self.state.answers.comment) } }
                     @if !is_final { (self.buttons()) }
                 }
             }
@@ -145,7 +145,7 @@ impl CasePage<'_> {
             }
             details.skip open[self.state.status == TaskStatus::Skipped] {
                 summary { "Skip this case" }
-                label { "Reason" input type="text" name=(REASON) maxlength="4000" value=(self.state.answers.reason); }
+                label { "Reason" input type="text" name=(REASON) maxlength=(MAX_TEXT) value=(self.state.answers.reason); }
                 button type="submit" name=(ACTION) value="skip" { "Skip" }
             }
         }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::field_names::COMMENT;
+use super::field_names::{COMMENT, MAX_TEXT};
 use super::layout::Page;
 use crate::annotation::results::disagreement::Disagreement;
 
@@ -84,7 +84,7 @@ impl DisagreementPage<'_> {
                         }
                     }
                 }
-                label.comment { "Reason (optional)" textarea name=(COMMENT) rows="3" maxlength="4000" { (decided.map_or("", |entry| &entry.comment)) } }
+                label.comment { "Reason (optional)" textarea name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (decided.map_or("", |entry| &entry.comment)) } }
                 div.buttons { button.primary type="submit" { "Save the decision" } }
             }
         };

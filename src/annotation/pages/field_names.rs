@@ -1,4 +1,4 @@
-//! Names of the fields of forms.
+//! Names of the fields of forms, and the limit of texts.
 
 /// What the rater wants: `save`, `submit` or `skip`.
 pub(crate) const ACTION: &str = "action";
@@ -14,4 +14,12 @@ pub(crate) const OPENED: &str = "opened";
 /// Returns the name of the field of a score.
 pub(crate) fn score_field(criterion: usize, response: usize) -> String {
     format!("score-{criterion}-{response}")
+}
+
+/// Maximum length of a comment or reason, in characters.
+pub(crate) const MAX_TEXT: usize = 4000;
+
+/// Returns a text that somebody typed, without spaces around it and within the limit.
+pub(crate) fn limit_text(text: &str) -> String {
+    text.trim().chars().take(MAX_TEXT).collect()
 }

@@ -1,5 +1,5 @@
-//! The pages, as HTML that is checked when the program is compiled. They load nothing from elsewhere, and
-//! work without scripts.
+//! The pages of the site. The compiler checks their HTML. They load nothing from other hosts and work
+//! without JavaScript.
 
 pub(crate) mod admin_page;
 pub(crate) mod case_page;

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::field_names::{PREFERENCE, score_field};
-use crate::annotation::journal::{FINAL, Preference, TaskAnswers};
-use crate::annotation::study::{Stage, StudyPlan};
+use crate::annotation::journal::{Preference, TaskAnswers};
+use crate::annotation::study::{FINAL_SCORE, Stage, StudyPlan};
+use crate::data::labels::ScoreTarget;
 
 /// What the fields show.
 pub(crate) struct RatingFields<'a> {
@@ -61,7 +62,7 @@ impl RatingFields<'_> {
             }
             section.aspect {
                 h2 { "Altogether" }
-                (self.row(&ScoredRow { index, key: FINAL, name: "Final score", definition: "How good is the answer altogether?", anchors: &[] }))
+                (self.row(&ScoredRow { index, key: ScoreTarget::Final.key(), name: FINAL_SCORE, definition: "How good is the answer altogether?", anchors: &[] }))
             }
         }
     }

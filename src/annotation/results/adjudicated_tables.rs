@@ -2,27 +2,27 @@
 
 use anyhow::Result;
 
-use super::csv_table::CsvTable;
 use crate::annotation::journal::AdjudicationEntry;
+use crate::support::tables::Table;
 
 /// Name of the administrator in the column of raters.
 const ADJUDICATOR: &str = "adjudicator";
 
 /// Writes the decided scores.
-pub(super) fn write_scores(decided: &[AdjudicationEntry]) -> Result<Vec<u8>> {
-    let mut table = CsvTable::new(&["case", "model", "rater", "criterion", "score"])?;
+pub(super) fn write_scores(decided: &[AdjudicationEntry]) -> Result<String> {
+    let mut table = Table::new(["case", "model", "rater", "criterion", "score"]);
     for entry in last_decisions(decided) {
         if let [model] = entry.models.as_slice() {
             let score = entry.value.to_string();
-            table.push([entry.case.as_str(), model, ADJUDICATOR, &entry.target, &score])?;
+            table.push_row([entry.case.as_str(), model, ADJUDICATOR, &entry.target, &score]);
         }
     }
-    table.finish()
+    table.to_csv()
 }
 
 /// Writes the decided preferences.
-pub(super) fn write_preferences(decided: &[AdjudicationEntry]) -> Result<Vec<u8>> {
-    let mut table = CsvTable::new(&["case", "model_a", "model_b", "rater", "preference"])?;
+pub(super) fn write_preferences(decided: &[AdjudicationEntry]) -> Result<String> {
+    let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
     for entry in last_decisions(decided) {
         if let [first, second] = entry.models.as_slice() {
             let preference = match entry.value {
@@ -30,10 +30,10 @@ pub(super) fn write_preferences(decided: &[AdjudicationEntry]) -> Result<Vec<u8>
                 -1 => "b",
                 _ => "tie",
             };
-            table.push([entry.case.as_str(), first, second, ADJUDICATOR, preference])?;
+            table.push_row([entry.case.as_str(), first, second, ADJUDICATOR, preference]);
         }
     }
-    table.finish()
+    table.to_csv()
 }
 
 /// Returns the last decision about each item, in the order of the journal.

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 
-use super::csv_table::{CsvTable, rated_tasks};
+use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::RatingState;
 use crate::annotation::study::StudyPlan;
+use crate::support::tables::Table;
 
 /// Columns of the table.
 const COLUMNS: [&str; 9] = [
@@ -20,14 +21,14 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// Writes the table, with a row for each task of each rater.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<Vec<u8>> {
-    let mut table = CsvTable::new(&COLUMNS)?;
+pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+    let mut table = Table::new(COLUMNS);
     for rated in rated_tasks(plan, ratings) {
         let models = rated.task.models();
         let model = |i: usize| models.get(i).copied().unwrap_or_default();
         let shown_first = usize::from(rated.assigned.is_swapped);
         let (answers, seconds) = (&rated.state.answers, format!("{:.1}", rated.state.seconds));
-        table.push([
+        table.push_row([
             rated.task.case.id.as_str(),
             model(0),
             model(1),
@@ -37,7 +38,7 @@ pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<Vec<u8>> 
             &seconds,
             &answers.comment,
             &answers.reason,
-        ])?;
+        ]);
     }
-    table.finish()
+    table.to_csv()
 }

@@ -1,12 +1,12 @@
 //! The results of a study, in files that other commands read.
 
 mod adjudicated_tables;
-mod csv_table;
 mod detail_table;
 pub(crate) mod disagreement;
 pub(crate) mod live_agreement;
 mod preference_table;
 pub(crate) mod rated_items;
+mod rated_tasks;
 mod score_table;
 
 use anyhow::Result;
@@ -76,7 +76,7 @@ impl ResultFile {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn content(self, results: &StudyResults) -> Result<Vec<u8>> {
+    pub fn content(self, results: &StudyResults) -> Result<String> {
         let StudyResults { plan, ratings, decided } = *results;
         match self {
             Self::AdjudicatedScores => adjudicated_tables::write_scores(decided),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::csv_table::rated_tasks;
-use crate::annotation::journal::{FINAL, Preference, RatingState, TaskStatus};
+use super::rated_tasks::rated_tasks;
+use crate::annotation::journal::{Preference, RatingState, TaskStatus};
 use crate::annotation::study::{Stage, StudyPlan};
 
 /// Key of the preference among the targets.
@@ -66,11 +66,8 @@ pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<Rate
             add(PREFERENCE, &models, value);
         }
     }
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    if plan.config.has_stage(Stage::Ratings) {
-        names.extend(plan.rubric.criteria().map(|c| (c.key.key(), c.name.as_str())));
-        names.push((FINAL, "Final score"));
-    }
+    let scored = plan.scored_targets().into_iter().map(|(target, name)| (target.key(), name));
+    let mut names: Vec<(&str, &str)> = scored.collect();
     if plan.config.has_stage(Stage::Preference) {
         names.push((PREFERENCE, "Preference"));
     }

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::csv_table::{CsvTable, rated_tasks};
+use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::{RatingState, TaskStatus};
 use crate::annotation::study::StudyPlan;
+use crate::support::tables::Table;
 
 /// Scores of a rater for a response on one criterion, in all tasks with the response.
 type ScoresByKey<'a> = BTreeMap<(&'a str, &'a str, &'a str, &'a str), Vec<u8>>;
 
 /// Writes the table. A response in several pairs has the mean of its scores.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<Vec<u8>> {
+pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
     let mut scores: ScoresByKey = BTreeMap::new();
     for rated in rated_tasks(plan, ratings).filter(|r| r.state.status == TaskStatus::Submitted) {
         for (key, values) in &rated.state.answers.scores {
@@ -24,11 +25,11 @@ pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<Vec<u8>> 
             }
         }
     }
-    let mut table = CsvTable::new(&["case", "model", "rater", "criterion", "score"])?;
+    let mut table = Table::new(["case", "model", "rater", "criterion", "score"]);
     for ((case, model, rater, criterion), scores) in scores {
         let sum: u32 = scores.iter().map(|score| u32::from(*score)).sum();
         let mean = f64::from(sum) / scores.len() as f64;
-        table.push([case, model, rater, criterion, &mean.to_string()])?;
+        table.push_row([case, model, rater, criterion, &mean.to_string()]);
     }
-    table.finish()
+    table.to_csv()
 }

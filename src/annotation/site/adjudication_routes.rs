@@ -1,4 +1,4 @@
-//! The administrator decides between ratings that differ.
+//! Handlers of requests about disagreements, which the administrator decides.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,14 +13,11 @@ use super::responses::{denied, message, visitor};
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
 use crate::annotation::pages::disagreement_page::{DisagreementPage, VALUE, disagreement_list};
-use crate::annotation::pages::field_names::COMMENT;
+use crate::annotation::pages::field_names::{COMMENT, limit_text};
 use crate::annotation::results::disagreement::{Disagreement, disagreements};
 use crate::annotation::results::rated_items::rated_targets;
 use crate::annotation::study::Task;
 use crate::support::terminal::clock::format_rfc3339;
-
-/// Maximum length of a reason, in characters.
-const MAX_REASON: usize = 4000;
 
 /// Lists all disagreements.
 pub(super) async fn list(State(site): State<Arc<SiteState>>, headers: HeaderMap) -> Response {
@@ -86,8 +83,7 @@ pub(super) async fn decide(
         case: disagreement.item.case,
         models: disagreement.item.models,
         value,
-        comment: field(COMMENT)
-            .map_or_else(String::new, |text| text.trim().chars().take(MAX_REASON).collect()),
+        comment: field(COMMENT).map_or_else(String::new, |text| limit_text(text)),
     };
     let recording = Arc::clone(&site);
     let stored = tokio::task::spawn_blocking(move || recording.adjudicate(entry)).await;

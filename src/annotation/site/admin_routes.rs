@@ -1,4 +1,4 @@
-//! What the administrator asks for: progress, agreement, and the files of results.
+//! Handlers of the requests of the administrator: progress, agreement, and files of results.
 
 use std::sync::Arc;
 

@@ -15,5 +15,5 @@ mod submitted_form;
 
 pub use access::{AccessLinks, Visitor};
 pub use allowed_hosts::AllowedHosts;
-pub use server::{ServerConfig, serve};
+pub use server::serve;
 pub use site_state::{SiteState, StudyJournals};

@@ -1,4 +1,4 @@
-//! What raters ask for: their cases, images, and the storing of their answers.
+//! Handlers of the requests of raters: show cases and images, and store answers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use super::access::Visitor;
 use super::responses::{denied, message, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
-use crate::annotation::journal::{EntryAction, TaskPlace, TaskState, TaskStatus};
+use crate::annotation::journal::{EntryAction, TaskPlace};
 use crate::annotation::pages::case_page::{CaseImage, CasePage};
 use crate::annotation::pages::overview_page::Overview;
 use crate::annotation::study::{AssignedTask, Task};
@@ -42,15 +42,16 @@ struct RequestedCase<'a> {
 
 /// Returns the start page of a rater.
 pub(super) fn overview(site: &SiteState, rater: usize) -> String {
-    let ratings = site.ratings();
     let config = &site.plan.config;
-    Overview {
-        study: &config.name,
-        instructions: &config.instructions,
-        tasks: ratings.of_rater(rater),
-        next: ratings.next_open(rater, None),
-    }
-    .render()
+    site.read_ratings(|ratings| {
+        let overview = Overview {
+            study: &config.name,
+            instructions: &config.instructions,
+            tasks: ratings.of_rater(rater),
+            next: ratings.next_open(rater, None),
+        };
+        overview.render()
+    })
 }
 
 /// Shows a case.
@@ -79,11 +80,6 @@ pub(super) async fn submit_case(
         Ok(case) => case,
         Err(response) => return response,
     };
-    let ratings = site.ratings();
-    if ratings.get(case.place).is_some_and(|state| state.status == TaskStatus::Submitted) {
-        let text = "The case was submitted before, so its answers cannot change.";
-        return message(&site, StatusCode::CONFLICT, "Already submitted", text);
-    }
     let responses = case.task.responses.len();
     let now = unix_seconds(SystemTime::now());
     let form = SubmittedForm::new(&site.plan, responses, &fields, now);
@@ -95,10 +91,14 @@ pub(super) async fn submit_case(
     let recording = Arc::clone(&site);
     // The write waits for the disk, so it has a thread of its own.
     let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-    if !matches!(stored, Ok(Ok(()))) {
+    let Ok(Ok(is_stored)) = stored else {
         let text =
             "Your entries could not be saved. Go back and try again, and tell the administrator.";
         return message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
+    };
+    if !is_stored {
+        let text = "The case was submitted before, so its answers cannot change.";
+        return message(&site, StatusCode::CONFLICT, "Already submitted", text);
     }
     if !missing.is_empty() {
         let shown = ShownCase { window: None, missing: &missing, notice: "Saved as a draft." };
@@ -109,7 +109,7 @@ pub(super) async fn submit_case(
         let shown = ShownCase { window: None, missing: &[], notice: "Saved." };
         return Html(case_page(&site, &case, &shown)).into_response();
     }
-    let next = site.ratings().next_open(place.rater, Some(place.place));
+    let next = site.read_ratings(|ratings| ratings.next_open(place.rater, Some(place.place)));
     let next = next.map_or_else(|| "/".to_owned(), |next| format!("/case/{}", next + 1));
     Redirect::to(&next).into_response()
 }
@@ -166,8 +166,8 @@ struct ShownCase<'a> {
 }
 
 fn case_page(site: &SiteState, case: &RequestedCase, shown: &ShownCase) -> String {
-    let ratings = site.ratings();
-    let mut state = ratings.get(case.place).cloned().unwrap_or_else(TaskState::default);
+    let state = site.read_ratings(|ratings| ratings.get(case.place).cloned());
+    let mut state = state.unwrap_or_default();
     let mut responses = case.task.texts();
     if case.assigned.is_swapped {
         responses.reverse();
@@ -182,7 +182,7 @@ fn case_page(site: &SiteState, case: &RequestedCase, shown: &ShownCase) -> Strin
     CasePage {
         plan: &site.plan,
         place: case.place.place,
-        count: ratings.of_rater(case.place.rater).len(),
+        count: site.plan.assignment.get(case.place.rater).map_or(0, Vec::len),
         question: &case.task.case.question,
         responses: &responses,
         image,

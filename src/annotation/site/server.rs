@@ -17,20 +17,13 @@ const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
 /// Threads that wait for the disk.
 const BLOCKING_THREADS: usize = 8;
 
-/// Where the site is served.
-#[derive(Clone, Copy, Debug)]
-pub struct ServerConfig {
-    /// Address and port.
-    pub address: SocketAddr,
-}
-
 /// Serves the site until the user interrupts it. `listening` gets the address, which has the port that
 /// the system chose for port 0, and returns the state of the site.
 ///
 /// # Errors
 /// If the address cannot be used.
 pub fn serve(
-    config: ServerConfig,
+    listen: SocketAddr,
     interrupt: &Interrupt,
     listening: impl FnOnce(SocketAddr) -> Result<SiteState>,
 ) -> Result<()> {
@@ -42,11 +35,8 @@ pub fn serve(
         .context("cannot start the server")?;
     let interrupt = interrupt.clone();
     runtime.block_on(async move {
-        let listener = TcpListener::bind(config.address).await.with_context(|| {
-            format!(
-                "--listen {}: the address cannot be used\nhint: choose another port",
-                config.address
-            )
+        let listener = TcpListener::bind(listen).await.with_context(|| {
+            format!("--listen {listen}: the address cannot be used\nhint: choose another port")
         })?;
         let address = listener.local_addr().context("the server has no address")?;
         let site = Arc::new(listening(address)?);

@@ -10,7 +10,7 @@ use super::access::AccessLinks;
 use super::allowed_hosts::AllowedHosts;
 use crate::annotation::journal::{
     AdjudicationEntry, EntryAction, JournalEntry, LineJournal, RatingState, SCHEMA, TaskAnswers,
-    TaskPlace,
+    TaskPlace, TaskStatus,
 };
 use crate::annotation::study::StudyPlan;
 use crate::data::cases::ImageSource;
@@ -95,16 +95,22 @@ impl SiteState {
         Ok(())
     }
 
-    /// Returns a copy of the state of all tasks.
+    /// Returns a copy of the state of all tasks, for results.
     pub fn ratings(&self) -> RatingState {
         lock(&self.ratings).state.clone()
     }
 
-    /// Writes the answers of a rater to the journal. When this returns, they are on disk.
+    /// Returns what a function reads from the state of all tasks.
+    pub(super) fn read_ratings<T>(&self, read: impl FnOnce(&RatingState) -> T) -> T {
+        read(&lock(&self.ratings).state)
+    }
+
+    /// Writes the answers of a rater to the journal. When this returns, they are on disk. Returns false,
+    /// and writes nothing, if the task was submitted before.
     ///
     /// # Errors
     /// If the rater has no such task, or the journal cannot be written.
-    pub(super) fn record(&self, place: TaskPlace, sent: SentAnswers) -> Result<()> {
+    pub(super) fn record(&self, place: TaskPlace, sent: SentAnswers) -> Result<bool> {
         let (assigned, task) =
             self.plan.assigned(place.rater, place.place).context("no such case")?;
         let rater = self.plan.config.raters.get(place.rater).context("no such rater")?;
@@ -120,9 +126,14 @@ impl SiteState {
             seconds: sent.seconds,
         };
         let mut ratings = lock(&self.ratings);
+        // Under the lock, so that of two forms that arrive together only one is stored.
+        let state = ratings.state.get(place);
+        if state.is_some_and(|state| state.status == TaskStatus::Submitted) {
+            return Ok(false);
+        }
         ratings.journal.append(&entry)?;
         ratings.state.apply(place, &entry);
-        Ok(())
+        Ok(true)
     }
 
     /// Returns the image of a case as PNG, which has the pixels and nothing else of the file. `window`:

@@ -2,20 +2,16 @@
 
 use std::collections::HashMap;
 
-use acem3_experts::Criterion;
-
-use crate::annotation::journal::{EntryAction, FINAL, Preference, TaskAnswers, score_keys};
-use crate::annotation::pages::field_names::{self, score_field};
+use crate::annotation::journal::{EntryAction, Preference, TaskAnswers};
+use crate::annotation::pages::field_names::{self, limit_text, score_field};
 use crate::annotation::study::{Stage, StudyPlan};
 
-/// Maximum length of a comment or reason, in characters.
-const MAX_TEXT: usize = 4000;
 /// Longest time on a page that counts, in seconds: a page that was left open overnight says nothing.
 const MAX_SECONDS: f64 = 3600.0;
 
 /// What the rater wants after the answers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+enum Wish {
     /// Stay on the page.
     Save,
     /// Lock the answers and go to the next case.
@@ -28,7 +24,7 @@ pub(super) enum Wish {
 #[derive(Clone, Debug)]
 pub(super) struct SubmittedForm {
     /// What the rater wants.
-    pub(super) wish: Wish,
+    wish: Wish,
     /// The answers.
     pub(super) answers: TaskAnswers,
     /// Seconds since the page was opened.
@@ -48,8 +44,8 @@ impl SubmittedForm {
             fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let field = |name: &str| fields.get(name).copied().unwrap_or_default();
         let mut answers = TaskAnswers {
-            comment: field(field_names::COMMENT).trim().chars().take(MAX_TEXT).collect(),
-            reason: field(field_names::REASON).trim().chars().take(MAX_TEXT).collect(),
+            comment: limit_text(field(field_names::COMMENT)),
+            reason: limit_text(field(field_names::REASON)),
             preference: match field(field_names::PREFERENCE) {
                 "first" if responses == 2 => Some(Preference::First),
                 "second" if responses == 2 => Some(Preference::Second),
@@ -59,11 +55,11 @@ impl SubmittedForm {
             ..TaskAnswers::default()
         };
         let [low, high] = plan.rubric.scores;
-        for (i, key) in keys(plan).iter().enumerate() {
+        for (i, (target, _)) in plan.scored_targets().into_iter().enumerate() {
             for response in 0..responses {
                 let score = field(&score_field(i, response)).parse::<u8>().ok();
                 if let Some(score) = score.filter(|score| (low..=high).contains(score)) {
-                    answers.set_score(key, response, responses, score);
+                    answers.set_score(target.key(), response, responses, score);
                 }
             }
         }
@@ -88,19 +84,14 @@ impl SubmittedForm {
             }
             Wish::Save | Wish::Skip => {}
             Wish::Submit => {
-                if plan.config.has_stage(Stage::Ratings) {
-                    let names = plan.rubric.criteria().map(|criterion| criterion.name.as_str());
-                    for (key, name) in keys(plan).iter().zip(names.chain(["Final score"])) {
-                        let is_missing =
-                            |response: &usize| self.answers.score(key, *response).is_none();
-                        for response in (0..responses).filter(is_missing) {
-                            missing.push(match responses {
-                                1 => format!("{name}: no score."),
-                                _ => {
-                                    format!("{name}: no score for answer {}.", ["A", "B"][response])
-                                }
-                            });
-                        }
+                for (target, name) in plan.scored_targets() {
+                    let is_missing =
+                        |response: &usize| self.answers.score(target.key(), *response).is_none();
+                    for response in (0..responses).filter(is_missing) {
+                        missing.push(match responses {
+                            1 => format!("{name}: no score."),
+                            _ => format!("{name}: no score for answer {}.", ["A", "B"][response]),
+                        });
                     }
                 }
                 if plan.config.has_stage(Stage::Preference)
@@ -122,15 +113,4 @@ impl SubmittedForm {
             _ => EntryAction::Save,
         }
     }
-}
-
-/// Returns the keys of the scores that a study asks for.
-pub(super) fn keys(plan: &StudyPlan) -> Vec<String> {
-    if !plan.config.has_stage(Stage::Ratings) {
-        return Vec::new();
-    }
-    let criteria: Vec<Criterion> = plan.rubric.criteria().map(|criterion| criterion.key).collect();
-    let keys = score_keys(criteria.iter());
-    debug_assert_eq!(keys.last().map(String::as_str), Some(FINAL));
-    keys
 }

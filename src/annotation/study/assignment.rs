@@ -1,4 +1,5 @@
-//! Which rater sees which task, in which order and with which response first. A function of the seed.
+//! Assigns tasks to raters: which rater sees which task, in which order, and which response first. Equal
+//! seeds give equal assignments.
 
 use anyhow::{Result, bail};
 use rand::seq::SliceRandom as _;

@@ -7,5 +7,5 @@ mod task;
 
 pub use assignment::{AssignedTask, Assignment, assign};
 pub use study_config::{RaterConfig, Stage, StudyConfig};
-pub use study_plan::StudyPlan;
+pub use study_plan::{FINAL_SCORE, StudyPlan};
 pub use task::{Task, tasks_of_cases};

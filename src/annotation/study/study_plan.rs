@@ -9,11 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::assignment::{AssignedTask, Assignment, assign};
 use super::study_config::{RaterConfig, Stage, StudyConfig};
 use super::task::Task;
+use crate::data::labels::ScoreTarget;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 
 /// File with the identity of the study in the output folder.
 const PLAN_FILE: &str = "study.json";
+
+/// Name of the final score, which raters see.
+pub const FINAL_SCORE: &str = "Final score";
 
 /// A study that is ready to be rated.
 #[derive(Clone, Debug)]
@@ -102,6 +106,17 @@ impl StudyPlan {
     pub fn assigned(&self, rater: usize, place: usize) -> Option<(AssignedTask, &Task)> {
         let assigned = *self.assignment.get(rater)?.get(place)?;
         Some((assigned, self.tasks.get(assigned.task)?))
+    }
+
+    /// Returns the targets that raters score, with the names that they see: the criteria of the rubric,
+    /// then the final score; empty without that stage.
+    pub fn scored_targets(&self) -> Vec<(ScoreTarget, &str)> {
+        if !self.config.has_stage(Stage::Ratings) {
+            return Vec::new();
+        }
+        let criteria = self.rubric.criteria();
+        let criteria = criteria.map(|c| (ScoreTarget::Criterion(c.key), c.name.as_str()));
+        criteria.chain([(ScoreTarget::Final, FINAL_SCORE)]).collect()
     }
 
     fn identity(&self) -> PlanIdentity {

@@ -8,9 +8,7 @@ use anyhow::{Context as _, Error, Result, bail};
 
 use crate::annotation::journal::{LineJournal, RatingState};
 use crate::annotation::results::{ResultFile, StudyResults};
-use crate::annotation::site::{
-    AccessLinks, AllowedHosts, ServerConfig, SiteState, StudyJournals, serve,
-};
+use crate::annotation::site::{AccessLinks, AllowedHosts, SiteState, StudyJournals, serve};
 use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases};
 use crate::cli::args::AnnotateArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
@@ -69,7 +67,7 @@ fn serve_study(
             args.listen
         ));
     }
-    serve(ServerConfig { address: args.listen }, &interrupt, |address| {
+    serve(args.listen, &interrupt, |address| {
         write_stdout(&describe_links(args, &plan, &access, address))?;
         let hosts = AllowedHosts::new(address, &args.site_name);
         Ok(SiteState::new(plan, access, hosts, journals, images))
@@ -111,7 +109,7 @@ fn describe_links(
 fn write_results(args: &AnnotateArgs, results: &StudyResults) -> Result<Exit> {
     for file in ResultFile::ALL {
         let path = args.out.join(file.name());
-        atomic_file::write_atomic(&path, &file.content(results)?)?;
+        atomic_file::write_atomic(&path, file.content(results)?.as_bytes())?;
         write_stdout(&format!("{}  {}\n", path.display(), file.description()))?;
     }
     Ok(Exit::Done)

@@ -32,7 +32,7 @@ pub struct EarlierUsage {
 }
 
 impl ServerUsage {
-    /// Returns what was added since an earlier time, multiplied by a factor.
+    /// Returns the difference from an earlier count, multiplied by a factor.
     #[must_use]
     pub fn scaled_since(self, earlier: Self, factor: f64) -> Self {
         let scale =

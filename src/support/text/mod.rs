@@ -3,6 +3,7 @@
 pub(crate) mod cut;
 pub(crate) mod escape;
 pub(crate) mod json_difference;
+pub(crate) mod letters;
 pub(crate) mod markdown;
 pub(crate) mod near_name;
 pub(crate) mod shell_word;

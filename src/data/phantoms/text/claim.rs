@@ -4,6 +4,7 @@ use super::fact::Fact;
 use super::question::{Question, QuestionKind};
 use crate::data::phantoms::random_choice::RandomChoice;
 use crate::data::phantoms::scene::Scene;
+use crate::support::text::letters::lower_first_letter;
 
 /// Assertion of a response to a question of a phantom or of a real data set.
 ///
@@ -244,13 +245,4 @@ fn side_phrase(side: Fact) -> String {
         }
         other => format!("on the {}", other.short_text()),
     }
-}
-
-/// Converts the first letter to lower case, for use after "Yes,"; keeps the pronoun "I".
-fn lower_first_letter(text: &str) -> String {
-    if text.starts_with("I ") {
-        return text.to_owned();
-    }
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |c| c.to_lowercase().chain(letters).collect())
 }

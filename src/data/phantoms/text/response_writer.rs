@@ -7,6 +7,7 @@ use rand::RngCore;
 use super::claim::Claim;
 use super::rules::{Defect, analysis_for_score};
 use crate::data::phantoms::random_choice::RandomChoice;
+use crate::support::text::letters::capitalize;
 
 /// A response and its exact evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,11 +225,6 @@ pub fn final_rating(scores: impl Iterator<Item = (Criterion, u8)>) -> ExactRatin
         },
         _ => ExactRating { analysis: "No weakness.".to_owned(), score: 5 },
     }
-}
-
-fn capitalize(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |c| c.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

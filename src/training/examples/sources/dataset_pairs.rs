@@ -20,7 +20,7 @@ use crate::training::examples::sources::unrelated_answers::unrelated_answer;
 const MODEL_RESPONSES_RATE: f64 = 0.1;
 /// Probability that both responses are equal, either correct or wrong.
 const EQUAL_RESPONSES_RATE: f64 = 0.15;
-/// Probability that a response is long in a pair with long answers. The other one is short.
+/// Probability that a response of a pair with long answers is long. Otherwise it is the bare answer.
 const LONG_RATE: f64 = 0.8;
 /// Proportion of long answers that state nothing.
 const REFUSAL_RATE: f64 = 0.06;

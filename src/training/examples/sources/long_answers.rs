@@ -7,7 +7,8 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::training::examples::sources::statement::{capitalize, statement};
+use crate::support::text::letters::{capitalize, lower_first_letter};
+use crate::training::examples::sources::statement::statement;
 
 /// Maximum number of sentences besides the claim.
 const MAX_OTHER_SENTENCES: usize = 3;
@@ -141,11 +142,6 @@ fn open(claim: String, rng: &mut ChaCha8Rng) -> String {
         }
         _ => claim,
     }
-}
-
-fn lower_first_letter(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |c| c.to_lowercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::dataset_rows::parse_yes_no;
+use crate::support::text::letters::capitalize;
 
 /// Beginnings of questions whether something is in the image.
 const EXISTENCE: &[&str] = &[
@@ -156,12 +157,6 @@ fn open_subject(question: &str) -> Option<String> {
     let noun: Vec<&str> = rest.iter().copied().take_while(|word| !VERBS.contains(word)).collect();
     (!noun.is_empty() && noun.len() < rest.len() && noun.len() < 6)
         .then(|| format!("the {}", noun.join(" ")))
-}
-
-/// Returns a text with a capital first letter.
-pub(crate) fn capitalize(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |c| c.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]
