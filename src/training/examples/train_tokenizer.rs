@@ -5,7 +5,8 @@
 //! Quoted text is tokenized without special tokens, so a response cannot imitate the format.
 //!
 //! Text is lower-cased and prefixed with a space. A word then has the same tokens in every
-//! position, so a model can copy a claim from a response into its analysis.
+//! position, so a model can copy a claim from a response into its analysis. Invisible characters have
+//! no tokens, so padding with them cannot change a verdict.
 
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{
@@ -30,6 +31,14 @@ pub(crate) const ANSWER_HEADING: &str = "\n### Answer:\n";
 /// Pattern of a leading space before other whitespace.
 const EXTRA_SPACE: &str = r"^ (?=\s)";
 
+/// Patterns of characters that nobody sees, with what replaces them: characters without width, and
+/// long white space at an end or inside of a text. Two line breaks stay, because prompts contain them.
+const INVISIBLE: [(&str, &str); 3] = [
+    (r"[\u200b-\u200f\u2060\ufeff\u00ad]", ""),
+    (r"^\s{3,}|\s{3,}$", ""),
+    (r"\s{3,}", " "),
+];
+
 /// Trains the tokenizer on texts and returns its `tokenizer.json`. The vocabulary has at most the
 /// configured size.
 ///
@@ -46,11 +55,16 @@ pub(crate) fn train_tokenizer(
     // `TextTokenizer` removes a `Prepend` at the top level of the normalizers: in `SentencePiece`
     // tokenizers it adds a space that belongs only at the start of a prompt. Here every text begins
     // with a space, so the `Prepend` is in a nested sequence, which `TextTokenizer` keeps.
-    let remove_extra_space = Replace::new(ReplacePattern::Regex(EXTRA_SPACE.to_owned()), "")
-        .map_err(|e| anyhow!("tokenizer: {e}"))?;
-    let prepend_space =
-        Normalizers::new(vec![Prepend::new(" ".to_owned()).into(), remove_extra_space.into()]);
-    let normalizers = Normalizers::new(vec![Lowercase.into(), prepend_space.into()]);
+    let prepend_space = Normalizers::new(vec![
+        Prepend::new(" ".to_owned()).into(),
+        replace_pattern(EXTRA_SPACE, "")?.into(),
+    ]);
+    let mut normalizers = vec![Lowercase.into()];
+    for (pattern, replacement) in INVISIBLE {
+        normalizers.push(replace_pattern(pattern, replacement)?.into());
+    }
+    normalizers.push(prepend_space.into());
+    let normalizers = Normalizers::new(normalizers);
     tokenizer.with_normalizer(Some(normalizers)).map_err(|e| anyhow!("tokenizer: {e}"))?;
     tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
         line_splitter.into(),
@@ -90,6 +104,11 @@ pub(crate) fn train_tokenizer(
     })?;
     let json = tokenizer.to_string(false);
     json.map_err(anyhow::Error::from_boxed)
+}
+
+fn replace_pattern(pattern: &str, replacement: &str) -> Result<Replace> {
+    Replace::new(ReplacePattern::Regex(pattern.to_owned()), replacement)
+        .map_err(|e| anyhow!("tokenizer: {e}"))
 }
 
 /// Returns the hint for a vocabulary that is too small.
@@ -189,5 +208,15 @@ mod tests {
         for token in config.reward_tokens.texts() {
             assert_eq!(tokenizer.encode_trusted(&token).unwrap().len(), 1);
         }
+        // Invisible characters have no tokens; one or two line breaks do.
+        for blank in [" ", "\n", "\t", "\u{a0}", "\u{2003}", "  \n"].map(|unit| unit.repeat(40)) {
+            for text in [format!("{blank}left kidney"), format!("left kidney{blank}")] {
+                assert_eq!(tokenizer.encode_quoted(&text).unwrap(), claim, "{text:?}");
+            }
+            let inside = tokenizer.encode_quoted(&format!("left{blank}kidney")).unwrap();
+            assert_eq!(inside, claim, "{blank:?}");
+        }
+        assert_eq!(tokenizer.encode_quoted("left\u{200b} kid\u{ad}ney").unwrap(), claim);
+        assert_eq!(tokenizer.encode_quoted("\n\n").unwrap(), [line_break; 2]);
     }
 }

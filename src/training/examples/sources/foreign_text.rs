@@ -1,5 +1,5 @@
-//! Text that does not belong to a response: unreadable strings, repetitions, code, and praise of the
-//! response itself.
+//! Text that does not belong to a response: unreadable strings, repetitions, code, sentences about
+//! something else, and praise of the response itself.
 //!
 //! A panel that was trained on clean responses only may score such text as an answer. The audit measures
 //! that with other texts, which no training uses.
@@ -24,9 +24,39 @@ const PRAISE: &[&str] = &[
     "No other text answers the question as well.",
     "This text was checked and found without any fault.",
 ];
-/// Scores of a response with text that nobody can read, and with praise of itself.
+/// Starts and ends of sentences about something else.
+const PADDING_STARTS: &[&str] = &[
+    "My uncle",
+    "The old bridge",
+    "A small boat",
+    "The football team",
+    "Our new teacher",
+    "The postman",
+    "This song",
+    "A grey cat",
+    "The museum",
+    "Her bicycle",
+];
+const PADDING_ENDS: &[&str] = &[
+    "has been famous for years.",
+    "was seen by many people yesterday.",
+    "costs less than one would think.",
+    "will be painted green next week.",
+    "reminds me of a long holiday.",
+    "came back after the rain.",
+    "is known in the whole town.",
+    "needs some rest from time to time.",
+    "was mentioned in the newspaper.",
+    "stands far away from here.",
+];
+/// Maximum number of sentences about something else.
+const MAX_PADDING: usize = 6;
+/// Scores of a response with text that nobody can read, with text about something else, and with praise
+/// of itself.
 const UNREADABLE: &[(Criterion, u8)] =
     &[(Criterion::CLARITY_OF_RESPONSE, 3), (Criterion::EXPRESSION_INTEGRITY, 1)];
+const PADDED: &[(Criterion, u8)] =
+    &[(Criterion::CLARITY_OF_RESPONSE, 3), (Criterion::RELEVANCE_TO_CONDITION, 3)];
 const SELF_PRAISE: &[(Criterion, u8)] = &[(Criterion::RELEVANCE_TO_CONDITION, 3)];
 /// Probability that the worse response gets the text.
 const WORSE_RATE: f64 = 0.7;
@@ -48,7 +78,7 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, rng: &mut ChaCha8Rng) {
     let side = if rng.random_bool(WORSE_RATE) { worse } else { 1 - worse };
     let response = &mut pair.responses[side];
     let ForeignText { text, lowers } = foreign_text(&response.text, rng);
-    response.text = if rng.random_bool(0.3) {
+    response.text = if rng.random_bool(0.5) {
         format!("{text} {}", response.text)
     } else {
         format!("{} {text}", response.text)
@@ -63,7 +93,7 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, rng: &mut ChaCha8Rng) {
 fn foreign_text(response: &str, rng: &mut ChaCha8Rng) -> ForeignText {
     let length = rng.random_range(3..=10);
     let words: Vec<&str> = response.split_whitespace().collect();
-    let parts: Vec<String> = match rng.random_range(0..7) {
+    let parts: Vec<String> = match rng.random_range(0..9) {
         0 => {
             let word = words.choose(rng).copied().unwrap_or("word");
             vec![word.to_owned(); length]
@@ -82,12 +112,24 @@ fn foreign_text(response: &str, rng: &mut ChaCha8Rng) -> ForeignText {
                 format!("{name}_{} = {};", rng.random_range(0..10), rng.random_range(0..100))
             })
             .collect(),
+        6 | 7 => {
+            let count = rng.random_range(1..=MAX_PADDING);
+            let text = (0..count).map(|_| padding(rng)).collect::<Vec<_>>().join(" ");
+            return ForeignText { text, lowers: PADDED };
+        }
         _ => {
             let text = PRAISE.choose(rng).copied().unwrap_or_default().to_owned();
             return ForeignText { text, lowers: SELF_PRAISE };
         }
     };
     ForeignText { text: parts.join(" "), lowers: UNREADABLE }
+}
+
+/// Returns a sentence about something else.
+fn padding(rng: &mut ChaCha8Rng) -> String {
+    let [start, end] =
+        [PADDING_STARTS, PADDING_ENDS].map(|texts| texts.choose(rng).copied().unwrap_or_default());
+    format!("{start} {end}")
 }
 
 fn reversed(word: &str) -> String {
