@@ -6,6 +6,8 @@ mod ablate;
 mod agree;
 #[cfg(test)]
 mod annotate;
+mod annotate_evaluations;
+mod annotate_site;
 #[cfg(test)]
 mod answers_command;
 #[cfg(test)]

@@ -18,6 +18,24 @@ pub enum Preference {
 }
 
 impl Preference {
+    /// Returns the preference in results: `a` for the first, `b` for the second, or `tie`.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::First => "a",
+            Self::Second => "b",
+            Self::Equal => "tie",
+        }
+    }
+
+    /// Returns the value of the preference: 1 for the first, −1 for the second, 0 for none.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::First => 1.0,
+            Self::Second => -1.0,
+            Self::Equal => 0.0,
+        }
+    }
+
     /// Returns the preference with the responses exchanged.
     #[must_use]
     pub fn exchanged(self) -> Self {

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::answers::TaskAnswers;
+use crate::annotation::study::Part;
 
 /// What a rater did with a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub enum EntryAction {
     Submit,
     /// Skipped the task with a reason. It can still be rated.
     Skip,
+    /// Opened the first evaluation of a judge. From here on the rater's ratings of responses are final.
+    Open,
 }
 
 /// Answers of a rater at a time.
@@ -27,11 +30,15 @@ pub struct JournalEntry {
     pub time: String,
     /// Name of the rater.
     pub rater: String,
+    /// Part of the study; absent for the first.
+    #[serde(default, skip_serializing_if = "Part::is_responses")]
+    pub part: Part,
     /// Id of the case.
     pub case: String,
     /// Models of the responses, in the order of the case.
     pub models: Vec<String>,
-    /// True if the rater saw the second response first.
+    /// True if the rater saw the second response first; in the part about evaluations, the evaluation of
+    /// the second judge.
     pub swapped: bool,
     /// What the rater did.
     pub action: EntryAction,

@@ -84,6 +84,7 @@ fn parse_entry<T: LineFormat>(line: &[u8]) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::super::{EntryAction, JournalEntry, TaskAnswers};
+    use crate::annotation::study::Part;
     use super::*;
 
     fn entry(case: &str) -> JournalEntry {
@@ -91,6 +92,7 @@ mod tests {
             schema: SCHEMA,
             time: "2026-01-02T03:04:05Z".to_owned(),
             rater: "dr \"x\"".to_owned(),
+            part: Part::Responses,
             case: case.to_owned(),
             models: vec!["a".to_owned(), "b".to_owned()],
             swapped: true,

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::answers::TaskAnswers;
 use super::entry::{EntryAction, JournalEntry};
-use crate::annotation::study::StudyPlan;
+use crate::annotation::study::{Part, StudyPlan};
 
 /// How far a rater is with a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,12 +48,17 @@ pub struct TaskState {
 /// The states of all tasks, by rater and then in the rater's order.
 #[derive(Clone, Debug)]
 pub struct RatingState {
-    by_rater: Vec<Vec<TaskState>>,
+    responses: Vec<Vec<TaskState>>,
+    evaluations: Vec<Vec<TaskState>>,
+    /// By rater, true if the rater has seen an evaluation.
+    opened: Vec<bool>,
 }
 
-/// A task of a rater, by the index of the rater and the place in the rater's order.
+/// A task of a rater, by the part of the study, the index of the rater, and the place in the rater's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPlace {
+    /// Part of the study.
+    pub part: Part,
     /// Index of the rater.
     pub rater: usize,
     /// Place in the order of the rater.
@@ -67,12 +72,14 @@ impl RatingState {
     /// If an entry is about a rater or task that the study does not have.
     pub fn new(plan: &StudyPlan, entries: &[JournalEntry]) -> Result<Self> {
         let states = plan.assignment.iter().map(|tasks| vec![TaskState::default(); tasks.len()]);
-        let mut state = Self { by_rater: states.collect() };
+        let states: Vec<Vec<TaskState>> = states.collect();
+        let opened = vec![false; states.len()];
+        let mut state = Self { responses: states.clone(), evaluations: states, opened };
         let places = places_by_task(plan);
         for (i, entry) in entries.iter().enumerate() {
             let models = entry.models.iter().map(String::as_str).collect();
             let key = (entry.rater.as_str(), entry.case.as_str(), models);
-            let Some(place) = places.get(&key).copied() else {
+            let Some((rater, place)) = places.get(&key).copied() else {
                 bail!(
                     "entry {} of the journal: {} was not assigned case {:?} in this study\n\
                      hint: pass the cases and the study that the ratings are about",
@@ -81,18 +88,22 @@ impl RatingState {
                     entry.case
                 );
             };
-            state.apply(place, entry);
+            state.apply(TaskPlace { part: entry.part, rater, place }, entry);
         }
         Ok(state)
     }
 
     /// Applies an entry.
     pub fn apply(&mut self, place: TaskPlace, entry: &JournalEntry) {
+        if let Some(opened) = self.opened.get_mut(place.rater) {
+            *opened |= place.part == Part::Evaluations;
+        }
         let Some(state) = self.state_mut(place) else { return };
         state.status = match entry.action {
             EntryAction::Save => TaskStatus::Draft,
             EntryAction::Submit => TaskStatus::Submitted,
             EntryAction::Skip => TaskStatus::Skipped,
+            EntryAction::Open => return,
         };
         state.answers = entry.answers.clone();
         state.seconds += entry.seconds;
@@ -100,39 +111,83 @@ impl RatingState {
 
     /// Returns the state of a task.
     pub fn get(&self, place: TaskPlace) -> Option<&TaskState> {
-        self.by_rater.get(place.rater)?.get(place.place)
+        self.of_part(place.part).get(place.rater)?.get(place.place)
     }
 
-    /// Returns the states of a rater's tasks, in the rater's order.
-    pub fn of_rater(&self, rater: usize) -> &[TaskState] {
-        self.by_rater.get(rater).map_or(&[], Vec::as_slice)
+    /// Returns the states of a rater's tasks in a part, in the rater's order.
+    pub fn of_rater(&self, part: Part, rater: usize) -> &[TaskState] {
+        self.of_part(part).get(rater).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the first task of a rater that is not submitted or skipped, after a place if any.
-    pub fn next_open(&self, rater: usize, after: Option<usize>) -> Option<usize> {
-        let states = self.of_rater(rater);
-        let start = after.map_or(0, |place| place + 1);
-        let is_open =
-            |place: &usize| matches!(states[*place].status, TaskStatus::Open | TaskStatus::Draft);
-        (start..states.len()).chain(0..start.min(states.len())).find(is_open)
+    /// Returns true if the rater has seen an evaluation, so that the ratings of responses are final.
+    pub fn has_opened_evaluations(&self, rater: usize) -> bool {
+        self.opened.get(rater).copied().unwrap_or_default()
+    }
+
+    /// Returns the places of the evaluations that a rater may see: none before all responses are rated or
+    /// skipped, and none of a skipped task.
+    pub fn visible_evaluations(&self, plan: &StudyPlan, rater: usize) -> Vec<usize> {
+        let states = self.of_rater(Part::Responses, rater);
+        let rates_responses = !plan.config.stages.is_empty();
+        let is_done =
+            |state: &TaskState| matches!(state.status, TaskStatus::Submitted | TaskStatus::Skipped);
+        if rates_responses && !states.iter().all(is_done) {
+            return Vec::new();
+        }
+        let is_visible = |place: &usize| {
+            let is_rated = states.get(*place).is_some_and(|s| s.status == TaskStatus::Submitted);
+            let task = plan.assigned(rater, *place).map(|(assigned, _)| assigned.task);
+            (is_rated || !rates_responses)
+                && task.is_some_and(|task| plan.evaluations(task).is_some())
+        };
+        (0..states.len()).filter(is_visible).collect()
+    }
+
+    /// Returns the first of a rater's tasks that is not submitted or skipped, after a place if any.
+    /// `places`: the tasks to look at, in order.
+    pub fn next_open(
+        &self,
+        part: Part,
+        rater: usize,
+        places: &[usize],
+        after: Option<usize>,
+    ) -> Option<usize> {
+        let states = self.of_rater(part, rater);
+        let is_open = |place: &&usize| {
+            let status = states.get(**place).map(|state| state.status);
+            matches!(status, Some(TaskStatus::Open | TaskStatus::Draft))
+        };
+        let later = places.iter().filter(|place| after.is_none_or(|after| **place > after));
+        later.chain(places).find(is_open).copied()
+    }
+
+    fn of_part(&self, part: Part) -> &[Vec<TaskState>] {
+        match part {
+            Part::Responses => &self.responses,
+            Part::Evaluations => &self.evaluations,
+        }
     }
 
     fn state_mut(&mut self, place: TaskPlace) -> Option<&mut TaskState> {
-        self.by_rater.get_mut(place.rater)?.get_mut(place.place)
+        let states = match place.part {
+            Part::Responses => &mut self.responses,
+            Part::Evaluations => &mut self.evaluations,
+        };
+        states.get_mut(place.rater)?.get_mut(place.place)
     }
 }
 
 /// Rater, case and models of a task.
 type TaskKey<'a> = (&'a str, &'a str, Vec<&'a str>);
 
-/// Returns the place of every task of every rater.
-fn places_by_task(plan: &StudyPlan) -> HashMap<TaskKey<'_>, TaskPlace> {
+/// Returns the rater and the place of every task of every rater.
+fn places_by_task(plan: &StudyPlan) -> HashMap<TaskKey<'_>, (usize, usize)> {
     let mut places = HashMap::new();
     for (rater, config) in plan.config.raters.iter().enumerate() {
         for place in 0..plan.assignment.get(rater).map_or(0, Vec::len) {
             if let Some((_, task)) = plan.assigned(rater, place) {
                 let key = (config.name.as_str(), task.case.id.as_str(), task.models());
-                places.insert(key, TaskPlace { rater, place });
+                places.insert(key, (rater, place));
             }
         }
     }

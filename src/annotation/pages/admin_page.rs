@@ -6,7 +6,7 @@ use super::layout::Page;
 use crate::annotation::journal::{RatingState, TaskState, TaskStatus};
 use crate::annotation::results::ResultFile;
 use crate::annotation::results::live_agreement::RaterAgreement;
-use crate::annotation::study::StudyPlan;
+use crate::annotation::study::{Part, StudyPlan};
 use crate::statistics::Estimate;
 
 /// What the page shows.
@@ -33,7 +33,7 @@ impl AdminPage<'_> {
             h2 { "Results" }
             p { "Only submitted cases are in the scores and preferences." }
             ul {
-                @for file in ResultFile::ALL {
+                @for file in ResultFile::of_study(self.plan) {
                     li { a href={ "/admin/results/" (file.name()) } { (file.name()) } " – " (file.description()) }
                 }
             }
@@ -82,13 +82,42 @@ impl AdminPage<'_> {
                         }
                     } }
                     tbody {
-                        @for (i, rater) in self.plan.config.raters.iter().enumerate() {
-                            (progress_row(&rater.name, self.ratings.of_rater(i)))
+                        @for part in self.parts() {
+                            @for (i, rater) in self.plan.config.raters.iter().enumerate() {
+                                (progress_row(&self.row_name(&rater.name, part), &self.states(part, i)))
+                            }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+impl AdminPage<'_> {
+    fn parts(&self) -> Vec<Part> {
+        let has_part = |part: &Part| match part {
+            Part::Responses => !self.plan.config.stages.is_empty(),
+            Part::Evaluations => !self.plan.judges.is_empty(),
+        };
+        Part::ALL.into_iter().filter(has_part).collect()
+    }
+
+    fn row_name(&self, rater: &str, part: Part) -> String {
+        match self.parts().len() {
+            1 => rater.to_owned(),
+            _ => format!("{rater}, {}", part.name()),
+        }
+    }
+
+    /// Returns the states of the tasks of a part, without tasks that no judge evaluated.
+    fn states(&self, part: Part, rater: usize) -> Vec<&TaskState> {
+        let states = self.ratings.of_rater(part, rater).iter().enumerate();
+        let belongs = |place: usize| {
+            let task = self.plan.assigned(rater, place).map(|(assigned, _)| assigned.task);
+            part.is_responses() || task.is_some_and(|task| self.plan.evaluations(task).is_some())
+        };
+        states.filter(|(place, _)| belongs(*place)).map(|(_, state)| state).collect()
     }
 }
 
@@ -101,7 +130,7 @@ fn estimate_text(estimate: &Estimate) -> String {
     }
 }
 
-fn progress_row(name: &str, tasks: &[TaskState]) -> Markup {
+fn progress_row(name: &str, tasks: &[&TaskState]) -> Markup {
     let count = |status| tasks.iter().filter(|task| task.status == status).count();
     html! {
         tr {
@@ -116,7 +145,7 @@ fn progress_row(name: &str, tasks: &[TaskState]) -> Markup {
 }
 
 /// Returns the median time of the submitted cases.
-fn median_seconds(tasks: &[TaskState]) -> Option<f64> {
+fn median_seconds(tasks: &[&TaskState]) -> Option<f64> {
     let submitted = tasks.iter().filter(|task| task.status == TaskStatus::Submitted);
     let mut seconds: Vec<f64> = submitted.map(|task| task.seconds).collect();
     seconds.sort_by(f64::total_cmp);

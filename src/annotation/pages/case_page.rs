@@ -1,36 +1,53 @@
-//! The page of a case: image, question, responses and the form.
+//! The page of a case: image, question, responses, what is rated besides them, and the form.
 
 use maud::{Markup, html};
 
 use super::field_names::{ACTION, COMMENT, MAX_TEXT, OPENED, REASON};
 use super::layout::Page;
 use super::overview_page::instructions;
-use super::rating_fields::{RatingFields, response_name};
+use super::rating_fields::response_name;
 use crate::annotation::journal::{TaskState, TaskStatus};
-use crate::annotation::study::StudyPlan;
 
-/// What the page shows. Nothing of it names a model.
+/// What the page shows. Nothing of it names a model or a judge.
 pub(crate) struct CasePage<'a> {
-    /// The study.
-    pub(crate) plan: &'a StudyPlan,
-    /// Place of the case in the rater's order.
-    pub(crate) place: usize,
-    /// Number of the rater's cases.
-    pub(crate) count: usize,
+    /// Name of the study.
+    pub(crate) study: &'a str,
+    /// Instructions of the study; may be empty.
+    pub(crate) instructions: &'a str,
+    /// Where the page is among the rater's pages.
+    pub(crate) position: PagePosition<'a>,
     /// The question.
     pub(crate) question: &'a str,
     /// The responses, in the order in which the rater sees them.
     pub(crate) responses: &'a [&'a str],
     /// The image, if the case has one.
     pub(crate) image: Option<CaseImage>,
-    /// Status and answers. The answers are in the order in which the rater sees the responses.
+    /// Texts below the responses, such as the evaluations of judges.
+    pub(crate) details: Markup,
+    /// The fields of the form.
+    pub(crate) fields: Markup,
+    /// Status, comment and reason.
     pub(crate) state: &'a TaskState,
+    /// True if the answers cannot change any more.
+    pub(crate) is_final: bool,
     /// What is missing in a submitted form.
     pub(crate) missing: &'a [String],
     /// What just happened, such as "Saved".
     pub(crate) notice: &'a str,
     /// Seconds since 1970.
     pub(crate) opened: f64,
+}
+
+/// Where a page is among the rater's pages of one kind.
+pub(crate) struct PagePosition<'a> {
+    /// What a page shows, such as "Case".
+    pub(crate) name: &'a str,
+    /// Address without the number.
+    pub(crate) path: &'a str,
+    /// The places of all pages, in order.
+    pub(crate) places: &'a [usize],
+    /// The place of this page. Its address has the next number.
+    pub(crate) place: usize,
 }
 
 /// How the image of a case is shown.
@@ -42,19 +59,43 @@ pub(crate) struct CaseImage {
     pub(crate) window: Option<[f64; 2]>,
 }
 
+impl PagePosition<'_> {
+    /// Returns the address of this page.
+    fn address(&self) -> String {
+        format!("{}/{}", self.path, self.place + 1)
+    }
+
+    fn index(&self) -> usize {
+        self.places.iter().position(|place| *place == self.place).unwrap_or_default()
+    }
+
+    fn title(&self) -> String {
+        format!("{} {} of {}", self.name, self.index() + 1, self.places.len())
+    }
+
+    fn navigation(&self) -> Markup {
+        let before = self.index().checked_sub(1).and_then(|index| self.places.get(index));
+        let after = self.places.get(self.index() + 1);
+        html! {
+            a href="/" { "All cases" }
+            @if let Some(place) = before { a href={ (self.path) "/" (place + 1) } { "Previous" } }
+            @if let Some(place) = after { a href={ (self.path) "/" (place + 1) } { "Next" } }
+        }
+    }
+}
+
 impl CasePage<'_> {
     /// Returns the page as HTML.
     pub(crate) fn render(&self) -> String {
-        let title = format!("Case {} of {}", self.place + 1, self.count);
-        let is_final = self.state.status == TaskStatus::Submitted;
+        let title = self.position.title();
         let content = html! {
             h1 { (title) }
             p.status role="status" {
-                @if self.notice.is_empty() { "This case is " (self.state.status.name()) "." } @else { (self.notice) }
+                @if self.notice.is_empty() { (self.position.name) " " (self.state.status.name()) "." } @else { (self.notice) }
             }
             @if !self.missing.is_empty() { (self.problems()) }
-            @if !self.plan.config.instructions.is_empty() {
-                details { summary { "Instructions" } (instructions(&self.plan.config.instructions)) }
+            @if !self.instructions.is_empty() {
+                details { summary { "Instructions" } (instructions(self.instructions)) }
             }
             div.case {
                 @if let Some(image) = self.image { (self.figure(image)) }
@@ -67,35 +108,19 @@ impl CasePage<'_> {
                     }
                 }
             }
-            form.rating method="post" action={ "/case/" (self.place + 1) } {
-                fieldset.all disabled[is_final] {
+            (self.details)
+            form.rating method="post" action=(self.position.address()) {
+                fieldset.all disabled[self.is_final] {
                     legend.visually-hidden { "Your ratings" }
                     input type="hidden" name=(OPENED) value=(self.opened);
-                    ({
-                        let (answers, responses) = (&self.state.answers, self.responses.len());
-                        let has_image = self.image.is_some();
-                        RatingFields { plan: self.plan, answers, responses, has_image }.render()
-                    })
+                    (self.fields)
                     label.comment { "Comment (optional)" textarea name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (self.state.answers.comment) } }
-                    @if !is_final { (self.buttons()) }
+                    @if !self.is_final { (self.buttons()) }
                 }
             }
         };
-        Page {
-            title: &title,
-            study: &self.plan.config.name,
-            navigation: self.navigation(),
-            content,
-        }
-        .render()
-    }
-
-    fn navigation(&self) -> Markup {
-        html! {
-            a href="/" { "All cases" }
-            @if self.place > 0 { a href={ "/case/" (self.place) } { "Previous" } }
-            @if self.place + 1 < self.count { a href={ "/case/" (self.place + 2) } { "Next" } }
-        }
+        let navigation = self.position.navigation();
+        Page { title: &title, study: self.study, navigation, content }.render()
     }
 
     fn problems(&self) -> Markup {
@@ -109,7 +134,7 @@ impl CasePage<'_> {
     }
 
     fn figure(&self, image: CaseImage) -> Markup {
-        let path = format!("/case/{}/image", self.place + 1);
+        let path = format!("/case/{}/image", self.position.place + 1);
         let source = match image.window {
             Some([center, width]) => format!("{path}?center={center}&width={width}"),
             None => path,
@@ -129,7 +154,7 @@ impl CasePage<'_> {
     fn window_form(&self, window: Option<[f64; 2]>) -> Markup {
         let [center, width] = window.map_or([None, None], |window| window.map(Some));
         html! {
-            form.window method="get" action={ "/case/" (self.place + 1) } {
+            form.window method="get" action=(self.position.address()) {
                 label { "Center" input type="number" step="any" name="center" value=[center] required; }
                 label { "Width" input type="number" step="any" min="1" name="width" value=[width] required; }
                 button type="submit" { "Apply window" }

@@ -3,7 +3,9 @@
 
 pub(crate) mod admin_page;
 pub(crate) mod case_page;
+pub(crate) mod choice_fields;
 pub(crate) mod disagreement_page;
+pub(crate) mod evaluation_fields;
 pub(crate) mod field_names;
 pub(crate) mod layout;
 pub(crate) mod message_page;

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::field_names::{PREFERENCE, score_field};
-use crate::annotation::journal::{Preference, TaskAnswers};
+use super::choice_fields::{ScoreChoice, preference_choice};
+use super::field_names::score_field;
+use crate::annotation::journal::TaskAnswers;
 use crate::annotation::study::{FINAL_SCORE, Stage, StudyPlan};
 use crate::data::labels::ScoreTarget;
 
@@ -85,42 +86,26 @@ impl RatingFields<'_> {
         }
     }
 
-    /// Returns the choice of one score.
     fn score(&self, row: &ScoredRow, response: usize) -> Markup {
-        let [low, high] = self.plan.rubric.scores;
-        let name = score_field(row.index, response);
-        let chosen = self.answers.score(row.key, response);
-        html! {
-            fieldset.scores {
-                legend { span.visually-hidden { (row.name) ", " } (response_name(self.responses, response)) }
-                @for score in low..=high {
-                    label {
-                        input type="radio" name=(name) value=(score) checked[chosen == Some(score)];
-                        span { (score) }
-                    }
-                }
-            }
+        ScoreChoice {
+            field: score_field(row.index, response),
+            subject: row.name,
+            text: response_name(self.responses, response),
+            range: self.plan.rubric.scores,
+            chosen: self.answers.score(row.key, response),
         }
+        .render()
     }
 
     fn preference(&self) -> Markup {
-        let choices = [
-            ("first", "Answer A", Preference::First),
-            ("equal", "Both are equally good", Preference::Equal),
-            ("second", "Answer B", Preference::Second),
-        ];
         html! {
             section.aspect {
                 h2 { "Preference" }
-                fieldset.preference {
-                    legend { "Which answer is better?" }
-                    @for (value, text, preference) in choices {
-                        label {
-                            input type="radio" name=(PREFERENCE) value=(value) checked[self.answers.preference == Some(preference)];
-                            span { (text) }
-                        }
-                    }
-                }
+                (preference_choice(
+                    "Which answer is better?",
+                    ["Answer A", "Both are equally good", "Answer B"],
+                    self.answers.preference,
+                ))
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::rated_tasks::rated_tasks;
+use super::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::journal::RatingState;
-use crate::annotation::study::StudyPlan;
+use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
 /// Columns of the table.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "case",
     "model_a",
     "model_b",
@@ -18,27 +18,43 @@ const COLUMNS: [&str; 9] = [
     "seconds",
     "comment",
     "skip_reason",
+    "part",
 ];
 
-/// Writes the table, with a row for each task of each rater.
+/// Writes the table, with a row for each task of each rater in each part of the study.
 pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
     let mut table = Table::new(COLUMNS);
-    for rated in rated_tasks(plan, ratings) {
-        let models = rated.task.models();
-        let model = |i: usize| models.get(i).copied().unwrap_or_default();
-        let shown_first = usize::from(rated.assigned.is_swapped);
-        let (answers, seconds) = (&rated.state.answers, format!("{:.1}", rated.state.seconds));
-        table.push_row([
-            rated.task.case.id.as_str(),
-            model(0),
-            model(1),
-            rated.rater,
-            rated.state.status.name(),
-            model(shown_first),
-            &seconds,
-            &answers.comment,
-            &answers.reason,
-        ]);
+    if !plan.config.stages.is_empty() {
+        for rated in rated_tasks(plan, ratings, Part::Responses) {
+            let models = rated.model_columns();
+            let shown_first = models[usize::from(rated.assigned.is_swapped)];
+            push(&mut table, &rated, shown_first, Part::Responses);
+        }
+    }
+    let judges: Vec<&str> = plan.judges.iter().map(|run| run.judge.as_str()).collect();
+    for rated in rated_tasks(plan, ratings, Part::Evaluations) {
+        if plan.evaluations(rated.assigned.task).is_some() {
+            let is_swapped = judges.len() == 2 && rated.assigned.is_judge_swapped;
+            let shown_first = judges.get(usize::from(is_swapped)).copied().unwrap_or_default();
+            push(&mut table, &rated, shown_first, Part::Evaluations);
+        }
     }
     table.to_csv()
+}
+
+fn push(table: &mut Table, rated: &RatedTask, shown_first: &str, part: Part) {
+    let [first, second] = rated.model_columns();
+    let (answers, seconds) = (&rated.state.answers, format!("{:.1}", rated.state.seconds));
+    table.push_row([
+        rated.task.case.id.as_str(),
+        first,
+        second,
+        rated.rater,
+        rated.state.status.name(),
+        shown_first,
+        &seconds,
+        &answers.comment,
+        &answers.reason,
+        part.name(),
+    ]);
 }

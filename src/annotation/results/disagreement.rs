@@ -33,7 +33,8 @@ pub(crate) fn disagreements(
     decided: &[AdjudicationEntry],
 ) -> Vec<Disagreement> {
     let mut found = Vec::new();
-    for target in targets {
+    // Nobody decides about ratings of evaluations: they are opinions about a judge.
+    for target in targets.iter().filter(|target| target.part.is_responses()) {
         for item in target.items.iter().filter(|item| differs(item)) {
             let is_about = |entry: &&AdjudicationEntry| {
                 entry.target == target.key && entry.case == item.case && entry.models == item.models
@@ -65,6 +66,7 @@ fn differs(item: &RatedItem) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::annotation::study::Part;
 
     #[test]
     fn only_large_differences_are_listed() {
@@ -77,6 +79,7 @@ mod tests {
             key: "final".to_owned(),
             name: "Final score".to_owned(),
             is_preference: false,
+            part: Part::Responses,
             items: vec![item("1", &[5.0]), item("2", &[5.0, 4.0]), item("3", &[1.0, 4.0, 3.0])],
         };
         let entry = AdjudicationEntry {

@@ -122,6 +122,7 @@ impl RaterPairs {
 #[cfg(test)]
 mod tests {
     use super::super::rated_items::RatedItem;
+    use crate::annotation::study::Part;
     use super::*;
 
     fn target(is_preference: bool, ratings: &[&[f64]]) -> RatedTarget {
@@ -131,7 +132,8 @@ mod tests {
             ratings: (0..).zip(values.iter().copied()).collect(),
         };
         let items = ratings.iter().enumerate().map(item).collect();
-        RatedTarget { key: "t".to_owned(), name: "t".to_owned(), is_preference, items }
+        let (key, name) = ("t".to_owned(), "t".to_owned());
+        RatedTarget { key, name, is_preference, part: Part::Responses, items }
     }
 
     #[test]

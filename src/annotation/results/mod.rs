@@ -2,6 +2,7 @@
 
 mod adjudicated_tables;
 mod detail_table;
+mod evaluation_tables;
 pub(crate) mod disagreement;
 pub(crate) mod live_agreement;
 mod preference_table;
@@ -25,6 +26,10 @@ pub enum ResultFile {
     AdjudicatedScores,
     /// Preferences that the administrator decided.
     AdjudicatedPreferences,
+    /// Scores of the evaluations of a judge.
+    EvaluationScores,
+    /// Choices between the evaluations of two judges.
+    EvaluationPreferences,
     /// Times, sides, comments and reasons.
     Details,
 }
@@ -42,13 +47,25 @@ pub struct StudyResults<'a> {
 
 impl ResultFile {
     /// All files.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Scores,
         Self::Preferences,
         Self::AdjudicatedScores,
         Self::AdjudicatedPreferences,
+        Self::EvaluationScores,
+        Self::EvaluationPreferences,
         Self::Details,
     ];
+
+    /// Returns the files of a study.
+    pub fn of_study(plan: &StudyPlan) -> impl Iterator<Item = Self> + use<> {
+        let judges = plan.judges.len();
+        Self::ALL.into_iter().filter(move |file| match file {
+            Self::EvaluationScores => judges == 1,
+            Self::EvaluationPreferences => judges == 2,
+            _ => true,
+        })
+    }
 
     /// Returns the name of the file.
     pub fn name(self) -> &'static str {
@@ -57,6 +74,8 @@ impl ResultFile {
             Self::Preferences => "preferences.csv",
             Self::AdjudicatedScores => "adjudicated_scores.csv",
             Self::AdjudicatedPreferences => "adjudicated_preferences.csv",
+            Self::EvaluationScores => "evaluation_scores.csv",
+            Self::EvaluationPreferences => "evaluation_preferences.csv",
             Self::Details => "details.csv",
         }
     }
@@ -68,6 +87,8 @@ impl ResultFile {
             Self::Preferences => "preferences between responses, for `acem3 agree --labels`",
             Self::AdjudicatedScores => "scores that you decided after raters differed",
             Self::AdjudicatedPreferences => "preferences that you decided after raters differed",
+            Self::EvaluationScores => "scores of the evaluations of a judge",
+            Self::EvaluationPreferences => "choices between the evaluations of two judges",
             Self::Details => "status, time, side, comment and reason of each case",
         }
     }
@@ -83,6 +104,8 @@ impl ResultFile {
             Self::AdjudicatedPreferences => adjudicated_tables::write_preferences(decided),
             Self::Scores => score_table::write(plan, ratings),
             Self::Preferences => preference_table::write(plan, ratings),
+            Self::EvaluationScores => evaluation_tables::write_scores(plan, ratings),
+            Self::EvaluationPreferences => evaluation_tables::write_preferences(plan, ratings),
             Self::Details => detail_table::write(plan, ratings),
         }
     }

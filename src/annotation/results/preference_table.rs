@@ -3,23 +3,17 @@
 use anyhow::Result;
 
 use super::rated_tasks::rated_tasks;
-use crate::annotation::journal::{Preference, RatingState, TaskStatus};
-use crate::annotation::study::StudyPlan;
+use crate::annotation::journal::{Preference, RatingState};
+use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
 /// Writes the table. The models are in the order of the case.
 pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
-    for rated in rated_tasks(plan, ratings).filter(|r| r.state.status == TaskStatus::Submitted) {
+    for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
         let models = rated.task.models();
-        if let ([first, second], Some(preference)) =
-            (models.as_slice(), rated.state.answers.preference)
-        {
-            let preference = match preference {
-                Preference::First => "a",
-                Preference::Second => "b",
-                Preference::Equal => "tie",
-            };
+        let preference = rated.state.answers.preference.map(Preference::letter);
+        if let ([first, second], Some(preference)) = (models.as_slice(), preference) {
             table.push_row([&rated.task.case.id, *first, *second, rated.rater, preference]);
         }
     }

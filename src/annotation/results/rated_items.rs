@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::rated_tasks::rated_tasks;
-use crate::annotation::journal::{Preference, RatingState, TaskStatus};
-use crate::annotation::study::{Stage, StudyPlan};
+use super::rated_tasks::{RatedTask, rated_tasks};
+use crate::annotation::journal::{Preference, RatingState};
+use crate::annotation::study::{Part, Stage, StudyPlan};
 
 /// Key of the preference among the targets.
 const PREFERENCE: &str = "preference";
@@ -16,8 +16,10 @@ pub(crate) struct RatedTarget {
     pub(crate) key: String,
     /// Name in tables.
     pub(crate) name: String,
-    /// True for the preference, whose values 1, 0 and −1 are the first, none and the second response.
+    /// True for a preference, whose values 1, 0 and −1 are the first, none and the second text.
     pub(crate) is_preference: bool,
+    /// Part of the study.
+    pub(crate) part: Part,
     /// The items that at least one rater rated.
     pub(crate) items: Vec<RatedItem>,
 }
@@ -38,10 +40,19 @@ type ItemKey = (String, Vec<String>);
 /// Ratings by case and models.
 type ItemsByKey = BTreeMap<ItemKey, Vec<(u32, f64)>>;
 
-/// Collects the submitted ratings of a study by target, in the order of the rubric.
+/// Collects the submitted ratings of a study by target: of responses in the order of the rubric, and then
+/// of evaluations.
 pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<RatedTarget> {
+    let mut targets = Vec::new();
+    for part in Part::ALL {
+        targets.extend(targets_of_part(plan, ratings, part));
+    }
+    targets
+}
+
+fn targets_of_part(plan: &StudyPlan, ratings: &RatingState, part: Part) -> Vec<RatedTarget> {
     let mut items: BTreeMap<&str, ItemsByKey> = BTreeMap::new();
-    for rated in rated_tasks(plan, ratings).filter(|r| r.state.status == TaskStatus::Submitted) {
+    for rated in rated_tasks(plan, ratings, part).filter(RatedTask::is_submitted) {
         let index = plan.config.raters.iter().position(|rater| rater.name == rated.rater);
         let rater = index.unwrap_or_default() as u32;
         let case = &rated.task.case.id;
@@ -51,30 +62,23 @@ pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<Rate
             items.entry(target).or_default().entry(key).or_default().push((rater, value));
         };
         for (target, scores) in &rated.state.answers.scores {
-            for (model, score) in models.chunks(1).zip(scores) {
+            // An evaluation is about all responses of the task, and has one score.
+            let subjects = if part.is_responses() { 1 } else { models.len() };
+            for (subject, score) in models.chunks(subjects.max(1)).zip(scores) {
                 if let Some(score) = score {
-                    add(target.as_str(), model, f64::from(*score));
+                    add(target.as_str(), subject, f64::from(*score));
                 }
             }
         }
-        if let Some(preference) = rated.state.answers.preference {
-            let value = match preference {
-                Preference::First => 1.0,
-                Preference::Second => -1.0,
-                Preference::Equal => 0.0,
-            };
-            add(PREFERENCE, &models, value);
+        if let Some(preference) = rated.state.answers.preference.map(Preference::value) {
+            add(PREFERENCE, &models, preference);
         }
     }
-    let scored = plan.scored_targets().into_iter().map(|(target, name)| (target.key(), name));
-    let mut names: Vec<(&str, &str)> = scored.collect();
-    if plan.config.has_stage(Stage::Preference) {
-        names.push((PREFERENCE, "Preference"));
-    }
-    let targets = names.into_iter().map(|(key, name)| RatedTarget {
+    let targets = target_names(plan, part).into_iter().map(|(key, name)| RatedTarget {
         key: key.to_owned(),
-        name: name.to_owned(),
+        name,
         is_preference: key == PREFERENCE,
+        part,
         items: items
             .remove(key)
             .unwrap_or_default()
@@ -83,6 +87,21 @@ pub(crate) fn rated_targets(plan: &StudyPlan, ratings: &RatingState) -> Vec<Rate
             .collect(),
     });
     targets.collect()
+}
+
+/// Returns keys and names of the targets of a part.
+fn target_names(plan: &StudyPlan, part: Part) -> Vec<(&str, String)> {
+    let is_preferred = match part {
+        Part::Responses => plan.config.has_stage(Stage::Preference),
+        Part::Evaluations => plan.judges.len() == 2,
+    };
+    // The number of responses does not change what is scored.
+    let scored = plan.scheme(part, 2).scored.into_iter();
+    let is_scored = part.is_responses() || plan.judges.len() == 1;
+    let scored = scored.filter(|_| is_scored).map(|aspect| (aspect.key, aspect.name));
+    let preference = is_preferred.then_some((PREFERENCE, "Preference"));
+    let prefix = if part.is_responses() { "" } else { "Evaluation: " };
+    scored.chain(preference).map(|(key, name)| (key, format!("{prefix}{name}"))).collect()
 }
 
 impl RatedItem {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use super::rated_tasks::rated_tasks;
-use crate::annotation::journal::{RatingState, TaskStatus};
-use crate::annotation::study::StudyPlan;
+use crate::annotation::journal::RatingState;
+use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
 /// Scores of a rater for a response on one criterion, in all tasks with the response.
@@ -15,7 +15,7 @@ type ScoresByKey<'a> = BTreeMap<(&'a str, &'a str, &'a str, &'a str), Vec<u8>>;
 /// Writes the table. A response in several pairs has the mean of its scores.
 pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
     let mut scores: ScoresByKey = BTreeMap::new();
-    for rated in rated_tasks(plan, ratings).filter(|r| r.state.status == TaskStatus::Submitted) {
+    for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
         for (key, values) in &rated.state.answers.scores {
             for (model, score) in rated.task.models().into_iter().zip(values) {
                 if let Some(score) = score {

@@ -54,7 +54,7 @@ pub(super) async fn download(
     if visitor(&site, &headers) != Some(Visitor::Administrator) {
         return denied(&site);
     }
-    let Some(file) = ResultFile::ALL.into_iter().find(|file| file.name() == name) else {
+    let Some(file) = ResultFile::of_study(&site.plan).find(|file| file.name() == name) else {
         return message(&site, StatusCode::NOT_FOUND, "No such file", "There is no such file.");
     };
     let (ratings, decided) = (site.ratings(), site.adjudications());

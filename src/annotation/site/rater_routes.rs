@@ -1,4 +1,4 @@
-//! Handlers of the requests of raters: show cases and images, and store answers.
+//! Handlers of the requests of raters about responses: show cases and images, and store answers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,49 +6,41 @@ use std::time::SystemTime;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{Html, IntoResponse as _, Redirect, Response};
-use serde::Deserialize;
+use axum::response::{Html, IntoResponse as _, Response};
+use maud::html;
 
-use super::access::Visitor;
-use super::responses::{denied, message, visitor};
-use super::site_state::{SentAnswers, SiteState};
-use super::submitted_form::SubmittedForm;
-use crate::annotation::journal::{EntryAction, TaskPlace};
-use crate::annotation::pages::case_page::{CaseImage, CasePage};
-use crate::annotation::pages::overview_page::Overview;
-use crate::annotation::study::{AssignedTask, Task};
+use super::requested_task::{RequestedTask, SentForm, ShownForm, WindowQuery, requested_task};
+use super::responses::message;
+use super::site_state::SiteState;
+use crate::annotation::journal::{TaskPlace, TaskStatus};
+use crate::annotation::pages::case_page::{CaseImage, CasePage, PagePosition};
+use crate::annotation::pages::overview_page::{EvaluationOverview, Overview};
+use crate::annotation::pages::rating_fields::RatingFields;
+use crate::annotation::study::{Part, Task};
 use crate::support::terminal::clock::unix_seconds;
 
-/// Window of a DICOM image in the address.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct WindowQuery {
-    center: Option<f64>,
-    width: Option<f64>,
-}
-
-impl WindowQuery {
-    fn window(self) -> Option<[f64; 2]> {
-        let window = [self.center?, self.width?];
-        window.iter().all(|value| value.is_finite()).then_some(window)
-    }
-}
-
-/// A case that a rater asks for.
-struct RequestedCase<'a> {
-    place: TaskPlace,
-    assigned: AssignedTask,
-    task: &'a Task,
-}
+/// Address of the pages of responses, without the number.
+const PATH: &str = "/case";
 
 /// Returns the start page of a rater.
 pub(super) fn overview(site: &SiteState, rater: usize) -> String {
     let config = &site.plan.config;
+    let places = Part::ALL.map(|part| site.places(part, rater));
     site.read_ratings(|ratings| {
+        let [responses, evaluations] = &places;
         let overview = Overview {
             study: &config.name,
             instructions: &config.instructions,
-            tasks: ratings.of_rater(rater),
-            next: ratings.next_open(rater, None),
+            tasks: ratings.of_rater(Part::Responses, rater),
+            places: responses,
+            next: ratings.next_open(Part::Responses, rater, responses, None),
+            evaluations: (!config.evaluations.is_empty()).then(|| EvaluationOverview {
+                tasks: ratings.of_rater(Part::Evaluations, rater),
+                places: evaluations,
+                is_opened: ratings.has_opened_evaluations(rater),
+                locks_ratings: !config.stages.is_empty(),
+                next: ratings.next_open(Part::Evaluations, rater, evaluations, None),
+            }),
         };
         overview.render()
     })
@@ -61,57 +53,37 @@ pub(super) async fn show_case(
     Query(window): Query<WindowQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let case = match requested_case(&site, &number, &headers) {
+    let case = match requested_task(&site, &number, &headers) {
         Ok(case) => case,
         Err(response) => return response,
     };
-    let shown = ShownCase { window: window.window(), missing: &[], notice: "" };
+    if site.plan.config.stages.is_empty() {
+        let text = "This study is about evaluations only.";
+        return message(&site, StatusCode::NOT_FOUND, "No such page", text);
+    }
+    let shown = ShownForm { window: window.window(), missing: &[], notice: "" };
     Html(case_page(&site, &case, &shown)).into_response()
 }
 
-/// Stores the answers of a form. The page that says so is sent after they are on disk.
+/// Stores the answers of a form.
 pub(super) async fn submit_case(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
     headers: HeaderMap,
     Form(fields): Form<Vec<(String, String)>>,
 ) -> Response {
-    let case = match requested_case(&site, &number, &headers) {
+    let case = match requested_task(&site, &number, &headers) {
         Ok(case) => case,
         Err(response) => return response,
     };
-    let responses = case.task.responses.len();
-    let now = unix_seconds(SystemTime::now());
-    let form = SubmittedForm::new(&site.plan, responses, &fields, now);
-    let missing = form.missing(&site.plan, responses);
-    let action = form.action(missing.is_empty());
-    let answers = if case.assigned.is_swapped { form.answers.exchanged() } else { form.answers };
-    let place = case.place;
-    let sent = SentAnswers { action, answers, seconds: form.seconds };
-    let recording = Arc::clone(&site);
-    // The write waits for the disk, so it has a thread of its own.
-    let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-    let Ok(Ok(is_stored)) = stored else {
-        let text =
-            "Your entries could not be saved. Go back and try again, and tell the administrator.";
-        return message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
+    let form = SentForm {
+        place: TaskPlace { part: Part::Responses, rater: case.rater, place: case.place },
+        scheme: site.plan.scheme(Part::Responses, case.task.responses.len()),
+        is_swapped: case.assigned.is_swapped,
+        fields: &fields,
+        path: PATH,
     };
-    if !is_stored {
-        let text = "The case was submitted before, so its answers cannot change.";
-        return message(&site, StatusCode::CONFLICT, "Already submitted", text);
-    }
-    if !missing.is_empty() {
-        let shown = ShownCase { window: None, missing: &missing, notice: "Saved as a draft." };
-        let page = Html(case_page(&site, &case, &shown));
-        return (StatusCode::UNPROCESSABLE_ENTITY, page).into_response();
-    }
-    if action == EntryAction::Save {
-        let shown = ShownCase { window: None, missing: &[], notice: "Saved." };
-        return Html(case_page(&site, &case, &shown)).into_response();
-    }
-    let next = site.read_ratings(|ratings| ratings.next_open(place.rater, Some(place.place)));
-    let next = next.map_or_else(|| "/".to_owned(), |next| format!("/case/{}", next + 1));
-    Redirect::to(&next).into_response()
+    form.store(&site, |shown| case_page(&site, &case, shown)).await
 }
 
 /// Sends the image of a case, without anything else of its file.
@@ -121,7 +93,7 @@ pub(super) async fn show_image(
     Query(window): Query<WindowQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let source = match requested_case(&site, &number, &headers) {
+    let source = match requested_task(&site, &number, &headers) {
         Ok(case) => case.task.case.image.clone(),
         Err(response) => return response,
     };
@@ -138,55 +110,45 @@ pub(super) async fn show_image(
     message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
 }
 
-/// Returns the case that a rater asks for, or the answer to everybody else.
-#[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
-fn requested_case<'a>(
-    site: &'a SiteState,
-    number: &str,
-    headers: &HeaderMap,
-) -> Result<RequestedCase<'a>, Response> {
-    let Some(Visitor::Rater(rater)) = visitor(site, headers) else {
-        return Err(denied(site));
-    };
-    let place = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    let case = place.and_then(|place| {
-        let (assigned, task) = site.plan.assigned(rater, place)?;
-        Some(RequestedCase { place: TaskPlace { rater, place }, assigned, task })
-    });
-    case.ok_or_else(|| {
-        message(site, StatusCode::NOT_FOUND, "No such case", "You have no case with this number.")
-    })
-}
-
-/// What a page of a case shows besides the case.
-struct ShownCase<'a> {
+/// Returns how the image of a task is shown, if it has one.
+pub(super) fn shown_image(
+    site: &SiteState,
+    task: &Task,
     window: Option<[f64; 2]>,
-    missing: &'a [String],
-    notice: &'a str,
+) -> Option<CaseImage> {
+    let source = task.case.image.as_ref()?;
+    Some(CaseImage { is_dicom: site.is_dicom(source), window })
 }
 
-fn case_page(site: &SiteState, case: &RequestedCase, shown: &ShownCase) -> String {
-    let state = site.read_ratings(|ratings| ratings.get(case.place).cloned());
+fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> String {
+    let place = TaskPlace { part: Part::Responses, rater: case.rater, place: case.place };
+    let (state, is_opened) = site.read_ratings(|ratings| {
+        (ratings.get(place).cloned(), ratings.has_opened_evaluations(case.rater))
+    });
     let mut state = state.unwrap_or_default();
     let mut responses = case.task.texts();
     if case.assigned.is_swapped {
         responses.reverse();
         state.answers = state.answers.exchanged();
     }
-    let image = case
-        .task
-        .case
-        .image
-        .as_ref()
-        .map(|source| CaseImage { is_dicom: site.is_dicom(source), window: shown.window });
-    CasePage {
+    let fields = RatingFields {
         plan: &site.plan,
-        place: case.place.place,
-        count: site.plan.assignment.get(case.place.rater).map_or(0, Vec::len),
+        answers: &state.answers,
+        responses: responses.len(),
+        has_image: case.task.case.image.is_some(),
+    };
+    let places = site.places(Part::Responses, case.rater);
+    CasePage {
+        study: &site.plan.config.name,
+        instructions: &site.plan.config.instructions,
+        position: PagePosition { name: "Case", path: PATH, places: &places, place: case.place },
         question: &case.task.case.question,
         responses: &responses,
-        image,
+        image: shown_image(site, case.task, shown.window),
+        details: html! {},
+        fields: fields.render(),
         state: &state,
+        is_final: is_opened || state.status == TaskStatus::Submitted,
         missing: shown.missing,
         notice: shown.notice,
         opened: unix_seconds(SystemTime::now()),

@@ -8,14 +8,14 @@ use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use super::access::Visitor;
 use super::guard::guard;
 use super::responses::{denied, message, visitor};
 use super::session::set_cookie;
 use super::site_state::SiteState;
-use super::{adjudication_routes, admin_routes, rater_routes};
+use super::{adjudication_routes, admin_routes, evaluation_routes, rater_routes};
 use crate::annotation::pages::message_page::entered_page;
 use crate::annotation::pages::{SCRIPT, STYLE};
 
@@ -29,6 +29,8 @@ pub(super) fn router(site: Arc<SiteState>) -> Router {
         .route("/enter/{token}", get(enter))
         .route("/case/{number}", get(rater_routes::show_case).post(rater_routes::submit_case))
         .route("/case/{number}/image", get(rater_routes::show_image))
+        .route("/evaluations/start", post(evaluation_routes::open))
+        .route("/evaluation/{number}", get(evaluation_routes::show).post(evaluation_routes::submit))
         .route("/admin", get(admin_routes::show_progress))
         .route("/admin/results/{file}", get(admin_routes::download))
         .route("/admin/disagreements", get(adjudication_routes::list))

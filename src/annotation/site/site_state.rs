@@ -12,7 +12,7 @@ use crate::annotation::journal::{
     AdjudicationEntry, EntryAction, JournalEntry, LineJournal, RatingState, SCHEMA, TaskAnswers,
     TaskPlace, TaskStatus,
 };
-use crate::annotation::study::StudyPlan;
+use crate::annotation::study::{Part, StudyPlan};
 use crate::data::cases::ImageSource;
 use crate::data::images::{ImageReader, encode_png};
 use crate::support::terminal::clock::format_rfc3339;
@@ -106,7 +106,7 @@ impl SiteState {
     }
 
     /// Writes the answers of a rater to the journal. When this returns, they are on disk. Returns false,
-    /// and writes nothing, if the task was submitted before.
+    /// and writes nothing, if the answers are final, or if the rater may not see the task yet.
     ///
     /// # Errors
     /// If the rater has no such task, or the journal cannot be written.
@@ -118,17 +118,30 @@ impl SiteState {
             schema: SCHEMA,
             time: format_rfc3339(SystemTime::now()),
             rater: rater.name.clone(),
+            part: place.part,
             case: task.case.id.clone(),
             models: task.models().into_iter().map(str::to_owned).collect(),
-            swapped: assigned.is_swapped,
+            swapped: match place.part {
+                Part::Responses => assigned.is_swapped,
+                Part::Evaluations => assigned.is_judge_swapped && self.plan.judges.len() == 2,
+            },
             action: sent.action,
             answers: sent.answers,
             seconds: sent.seconds,
         };
         let mut ratings = lock(&self.ratings);
         // Under the lock, so that of two forms that arrive together only one is stored.
-        let state = ratings.state.get(place);
-        if state.is_some_and(|state| state.status == TaskStatus::Submitted) {
+        let state = &ratings.state;
+        let is_closed = match place.part {
+            Part::Responses => {
+                self.plan.config.stages.is_empty() || state.has_opened_evaluations(place.rater)
+            }
+            Part::Evaluations => {
+                !state.visible_evaluations(&self.plan, place.rater).contains(&place.place)
+            }
+        };
+        let is_submitted = state.get(place).is_some_and(|s| s.status == TaskStatus::Submitted);
+        if is_closed || is_submitted {
             return Ok(false);
         }
         ratings.journal.append(&entry)?;

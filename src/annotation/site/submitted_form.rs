@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::annotation::journal::{EntryAction, Preference, TaskAnswers};
 use crate::annotation::pages::field_names::{self, limit_text, score_field};
-use crate::annotation::study::{Stage, StudyPlan};
+use crate::annotation::study::RatingScheme;
 
 /// Longest time on a page that counts, in seconds: a page that was left open overnight says nothing.
 const MAX_SECONDS: f64 = 3600.0;
@@ -32,14 +32,8 @@ pub(super) struct SubmittedForm {
 }
 
 impl SubmittedForm {
-    /// Reads the fields of a form about a task with this number of responses. Fields that no page has
-    /// are ignored.
-    pub(super) fn new(
-        plan: &StudyPlan,
-        responses: usize,
-        fields: &[(String, String)],
-        now: f64,
-    ) -> Self {
+    /// Reads the fields of a form. Fields that no page has are ignored.
+    pub(super) fn new(scheme: &RatingScheme, fields: &[(String, String)], now: f64) -> Self {
         let fields: HashMap<&str, &str> =
             fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let field = |name: &str| fields.get(name).copied().unwrap_or_default();
@@ -47,19 +41,19 @@ impl SubmittedForm {
             comment: limit_text(field(field_names::COMMENT)),
             reason: limit_text(field(field_names::REASON)),
             preference: match field(field_names::PREFERENCE) {
-                "first" if responses == 2 => Some(Preference::First),
-                "second" if responses == 2 => Some(Preference::Second),
-                "equal" if responses == 2 => Some(Preference::Equal),
+                "first" if scheme.has_preference => Some(Preference::First),
+                "second" if scheme.has_preference => Some(Preference::Second),
+                "equal" if scheme.has_preference => Some(Preference::Equal),
                 _ => None,
             },
             ..TaskAnswers::default()
         };
-        let [low, high] = plan.rubric.scores;
-        for (i, (target, _)) in plan.scored_targets().into_iter().enumerate() {
-            for response in 0..responses {
-                let score = field(&score_field(i, response)).parse::<u8>().ok();
+        let ([low, high], texts) = (scheme.range, scheme.texts.len());
+        for (i, aspect) in scheme.scored.iter().enumerate() {
+            for text in 0..texts {
+                let score = field(&score_field(i, text)).parse::<u8>().ok();
                 if let Some(score) = score.filter(|score| (low..=high).contains(score)) {
-                    answers.set_score(target.key(), response, responses, score);
+                    answers.set_score(aspect.key, text, texts, score);
                 }
             }
         }
@@ -76,7 +70,7 @@ impl SubmittedForm {
     }
 
     /// Returns what is missing for the wish of the rater, in words; empty if nothing is.
-    pub(super) fn missing(&self, plan: &StudyPlan, responses: usize) -> Vec<String> {
+    pub(super) fn missing(&self, scheme: &RatingScheme) -> Vec<String> {
         let mut missing = Vec::new();
         match self.wish {
             Wish::Skip if self.answers.reason.is_empty() => {
@@ -84,21 +78,15 @@ impl SubmittedForm {
             }
             Wish::Save | Wish::Skip => {}
             Wish::Submit => {
-                for (target, name) in plan.scored_targets() {
-                    let is_missing =
-                        |response: &usize| self.answers.score(target.key(), *response).is_none();
-                    for response in (0..responses).filter(is_missing) {
-                        missing.push(match responses {
-                            1 => format!("{name}: no score."),
-                            _ => format!("{name}: no score for answer {}.", ["A", "B"][response]),
-                        });
+                for aspect in &scheme.scored {
+                    for (i, text) in scheme.texts.iter().enumerate() {
+                        if self.answers.score(aspect.key, i).is_none() {
+                            missing.push(format!("{}: no score for {text}.", aspect.name));
+                        }
                     }
                 }
-                if plan.config.has_stage(Stage::Preference)
-                    && responses == 2
-                    && self.answers.preference.is_none()
-                {
-                    missing.push("Say which answer is better.".to_owned());
+                if scheme.has_preference && self.answers.preference.is_none() {
+                    missing.push(format!("Say whether {} is better.", scheme.texts.join(" or ")));
                 }
             }
         }

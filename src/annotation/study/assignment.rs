@@ -8,6 +8,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::study_config::StudyConfig;
 
+/// First random stream of the order of two judges, one for each rater.
+const JUDGE_STREAM: u64 = 1 << 32;
+
 /// A task of a rater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssignedTask {
@@ -15,6 +18,8 @@ pub struct AssignedTask {
     pub task: usize,
     /// True if the rater sees the second response first.
     pub is_swapped: bool,
+    /// True if the rater sees the evaluation of the second judge first.
+    pub is_judge_swapped: bool,
 }
 
 /// The tasks of every rater, in the order in which the rater sees them.
@@ -59,8 +64,15 @@ pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
         let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
         rng.set_stream(rater as u64 + 1);
         tasks.shuffle(&mut rng);
+        let mut judges = ChaCha8Rng::seed_from_u64(config.seed);
+        judges.set_stream(JUDGE_STREAM + rater as u64);
         let tasks = tasks.into_iter();
-        tasks.map(|task| AssignedTask { task, is_swapped: rng.random_bool(0.5) }).collect()
+        let assigned = tasks.map(|task| AssignedTask {
+            task,
+            is_swapped: rng.random_bool(0.5),
+            is_judge_swapped: judges.random_bool(0.5),
+        });
+        assigned.collect()
     });
     Ok(assigned.collect())
 }

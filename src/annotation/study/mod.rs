@@ -1,11 +1,17 @@
 //! A study: its raters, its tasks, and which rater sees which task.
 
 mod assignment;
+mod judge_run;
+mod part;
+mod rating_scheme;
 mod study_config;
 mod study_plan;
 mod task;
 
 pub use assignment::{AssignedTask, Assignment, assign};
+pub use judge_run::JudgeRun;
+pub use part::Part;
+pub use rating_scheme::{EVALUATION_CRITERIA, RatedAspect, RatingScheme};
 pub use study_config::{RaterConfig, Stage, StudyConfig};
 pub use study_plan::{FINAL_SCORE, StudyPlan};
 pub use task::{Task, tasks_of_cases};

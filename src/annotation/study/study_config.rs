@@ -1,7 +1,7 @@
 //! The file of a study.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use acem3_experts::prompt::Rubric;
 use anyhow::{Context as _, Result, bail};
@@ -31,6 +31,10 @@ pub struct StudyConfig {
     /// What raters enter about a case.
     #[serde(default = "all_stages")]
     pub stages: Vec<Stage>,
+    /// Folders of one or two runs of judges, relative to the file of the study. Raters rate the
+    /// evaluations of one judge, or choose between those of two, after their own ratings are final.
+    #[serde(default)]
+    pub evaluations: Vec<PathBuf>,
     /// The raters.
     pub raters: Vec<RaterConfig>,
 }
@@ -161,8 +165,14 @@ impl StudyConfig {
                 self.raters.len()
             );
         }
-        if self.stages.is_empty() {
+        if self.stages.is_empty() && self.evaluations.is_empty() {
             bail!("stages: the list is empty, expected \"ratings\", \"preference\" or both");
+        }
+        if self.evaluations.len() > 2 {
+            bail!(
+                "evaluations: {} runs, expected one, whose evaluations are rated, or two to choose between",
+                self.evaluations.len()
+            );
         }
         Ok(())
     }
@@ -216,6 +226,7 @@ mod tests {
             ("name = \"a\"\nraters = [\" \"]", "not a name"),
             ("name = \"a\"\nraters = [\"x\"]\nstages = []", "stages"),
             ("name = \"a\"\nraters = [\"x\"]\nstage = []", "unknown field"),
+            ("name = \"a\"\nraters = [\"x\"]\nevaluations = [\"1\", \"2\", \"3\"]", "3 runs"),
             ("name = \"a\"\nraters = [{ name = \"x\", cases = 0 }]", "0 cases"),
         ] {
             let error = format!("{:#}", read(text).unwrap_err());

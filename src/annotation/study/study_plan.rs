@@ -7,9 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::assignment::{AssignedTask, Assignment, assign};
+use super::judge_run::JudgeRun;
 use super::study_config::{RaterConfig, Stage, StudyConfig};
 use super::task::Task;
 use crate::data::labels::ScoreTarget;
+use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 
@@ -30,6 +32,8 @@ pub struct StudyPlan {
     pub tasks: Vec<Task>,
     /// The tasks of every rater.
     pub assignment: Assignment,
+    /// The judges whose evaluations are rated after the responses: none, one or two.
+    pub judges: Vec<JudgeRun>,
 }
 
 /// What the ratings of a study belong to. A study with another identity is another study.
@@ -43,6 +47,8 @@ struct PlanIdentity {
     stages: Vec<Stage>,
     rubric: Digest,
     tasks: Digest,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    evaluations: Vec<Digest>,
 }
 
 impl StudyPlan {
@@ -61,7 +67,33 @@ impl StudyPlan {
             );
         }
         let assignment = assign(&config, tasks.len())?;
-        Ok(Self { config, rubric, tasks, assignment })
+        Ok(Self { config, rubric, tasks, assignment, judges: Vec::new() })
+    }
+
+    /// Adds the evaluations of the judges. `folder`: folder of the file of the study.
+    ///
+    /// # Errors
+    /// If a run cannot be read or does not fit the cases, or two judges have one name.
+    pub fn with_judges(mut self, folder: &Path) -> Result<Self> {
+        for run in &self.config.evaluations {
+            let judge = JudgeRun::read(&folder.join(run), &self.tasks).context("evaluations")?;
+            if self.judges.iter().any(|other| other.judge == judge.judge) {
+                bail!(
+                    "evaluations: two runs in folders with the name {:?}\n\
+                     hint: rename one of the folders; the names stand for the judges in the results",
+                    judge.judge
+                );
+            }
+            self.judges.push(judge);
+        }
+        Ok(self)
+    }
+
+    /// Returns the evaluations of a task by all judges; `None` if one of them has none.
+    pub fn evaluations(&self, task: usize) -> Option<Vec<&RecordedVerdict>> {
+        let found = self.judges.iter().map(|judge| judge.evaluations.get(task)?.as_deref());
+        let evaluations: Vec<&RecordedVerdict> = found.collect::<Option<_>>()?;
+        (!evaluations.is_empty()).then_some(evaluations)
     }
 
     /// Writes the identity of the study to its output folder, or checks that the folder has the same.
@@ -91,6 +123,7 @@ impl StudyPlan {
         compare(found.stages == identity.stages, "the stages");
         compare(found.rubric == identity.rubric, "the rubric");
         compare(found.tasks == identity.tasks, "the cases");
+        compare(found.evaluations == identity.evaluations, "the evaluations");
         if !changed.is_empty() {
             bail!(
                 "--out {}: the folder has ratings of another study; different: {}\n\
@@ -134,6 +167,7 @@ impl StudyPlan {
             stages: self.config.stages.clone(),
             rubric: Digest::sha256(self.rubric.source().as_bytes()),
             tasks: Digest::sha256(tasks.collect::<Vec<_>>().join("\0\0").as_bytes()),
+            evaluations: self.judges.iter().map(JudgeRun::digest).collect(),
         }
     }
 }

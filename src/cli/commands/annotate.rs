@@ -30,7 +30,8 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
     let study = || format!("--study {}", args.study.display());
     let rubric = config.rubric(folder).with_context(study)?;
     let tasks = tasks_of_cases(read_cases(args, verbosity)?).map_err(Error::msg)?;
-    let plan = StudyPlan::new(config, rubric, tasks).with_context(study)?;
+    let plan = StudyPlan::new(config, rubric, tasks).and_then(|plan| plan.with_judges(folder));
+    let plan = plan.with_context(study)?;
     create_folder(&args.out)?;
     let _lock = FolderLock::acquire(&args.out)?;
     plan.claim(&args.out)?;
@@ -107,7 +108,7 @@ fn describe_links(
 
 /// Writes the files of results.
 fn write_results(args: &AnnotateArgs, results: &StudyResults) -> Result<Exit> {
-    for file in ResultFile::ALL {
+    for file in ResultFile::of_study(results.plan) {
         let path = args.out.join(file.name());
         atomic_file::write_atomic(&path, file.content(results)?.as_bytes())?;
         write_stdout(&format!("{}  {}\n", path.display(), file.description()))?;

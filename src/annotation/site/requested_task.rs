@@ -1,0 +1,141 @@
+//! The task that a rater asks for, and the form that the rater sends about it.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+
+use super::access::Visitor;
+use super::responses::{denied, message, visitor};
+use super::site_state::{SentAnswers, SiteState};
+use super::submitted_form::SubmittedForm;
+use crate::annotation::journal::{EntryAction, TaskPlace};
+use crate::annotation::study::{AssignedTask, Part, RatingScheme, Task};
+use crate::support::terminal::clock::unix_seconds;
+
+/// Window of a DICOM image in the address.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct WindowQuery {
+    center: Option<f64>,
+    width: Option<f64>,
+}
+
+impl WindowQuery {
+    /// Returns center and width, if both are numbers.
+    pub(super) fn window(self) -> Option<[f64; 2]> {
+        let window = [self.center?, self.width?];
+        window.iter().all(|value| value.is_finite()).then_some(window)
+    }
+}
+
+/// A task that a rater asks for.
+pub(super) struct RequestedTask<'a> {
+    /// Index of the rater.
+    pub(super) rater: usize,
+    /// Place in the rater's order.
+    pub(super) place: usize,
+    /// How the rater sees it.
+    pub(super) assigned: AssignedTask,
+    /// The task.
+    pub(super) task: &'a Task,
+}
+
+/// What a page shows besides the task and the stored answers.
+#[derive(Clone, Copy)]
+pub(super) struct ShownForm<'a> {
+    /// Center and width of a DICOM image.
+    pub(super) window: Option<[f64; 2]>,
+    /// What is missing.
+    pub(super) missing: &'a [String],
+    /// What just happened.
+    pub(super) notice: &'a str,
+}
+
+/// A form about a task, with what belongs to its part of the study.
+pub(super) struct SentForm<'a> {
+    /// Where the answers belong.
+    pub(super) place: TaskPlace,
+    /// The fields of the part.
+    pub(super) scheme: RatingScheme<'a>,
+    /// True if the rater saw the second text first.
+    pub(super) is_swapped: bool,
+    /// Names and values.
+    pub(super) fields: &'a [(String, String)],
+    /// Address of the pages of the part, without the number.
+    pub(super) path: &'static str,
+}
+
+/// Returns the task that a rater asks for, or the answer to everybody else.
+#[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
+pub(super) fn requested_task<'a>(
+    site: &'a SiteState,
+    number: &str,
+    headers: &HeaderMap,
+) -> Result<RequestedTask<'a>, Response> {
+    let Some(Visitor::Rater(rater)) = visitor(site, headers) else {
+        return Err(denied(site));
+    };
+    let place = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let task = place.and_then(|place| {
+        let (assigned, task) = site.plan.assigned(rater, place)?;
+        Some(RequestedTask { rater, place, assigned, task })
+    });
+    task.ok_or_else(|| {
+        message(site, StatusCode::NOT_FOUND, "No such case", "You have no case with this number.")
+    })
+}
+
+impl SentForm<'_> {
+    /// Stores the answers and returns the next page. `page` renders the page of the task. The answer is
+    /// sent after the entries are on disk.
+    pub(super) async fn store(
+        self,
+        site: &Arc<SiteState>,
+        page: impl Fn(&ShownForm) -> String,
+    ) -> Response {
+        let now = unix_seconds(SystemTime::now());
+        let form = SubmittedForm::new(&self.scheme, self.fields, now);
+        let missing = form.missing(&self.scheme);
+        let action = form.action(missing.is_empty());
+        let answers = if self.is_swapped { form.answers.exchanged() } else { form.answers };
+        let (place, recording) = (self.place, Arc::clone(site));
+        let sent = SentAnswers { action, answers, seconds: form.seconds };
+        // The write waits for the disk, so it has a thread of its own.
+        let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
+        let Ok(Ok(is_stored)) = stored else {
+            let text = "Your entries could not be saved. Go back and try again, and tell the administrator.";
+            return message(site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
+        };
+        if !is_stored {
+            let text = "The case is final, so its answers cannot change.";
+            return message(site, StatusCode::CONFLICT, "Already submitted", text);
+        }
+        if !missing.is_empty() {
+            let shown = ShownForm { window: None, missing: &missing, notice: "Saved as a draft." };
+            return (StatusCode::UNPROCESSABLE_ENTITY, Html(page(&shown))).into_response();
+        }
+        if action == EntryAction::Save {
+            let shown = ShownForm { window: None, missing: &[], notice: "Saved." };
+            return Html(page(&shown)).into_response();
+        }
+        let places = site.places(place.part, place.rater);
+        let next = site.read_ratings(|ratings| {
+            ratings.next_open(place.part, place.rater, &places, Some(place.place))
+        });
+        let next = next.map_or_else(|| "/".to_owned(), |next| format!("{}/{}", self.path, next + 1));
+        Redirect::to(&next).into_response()
+    }
+}
+
+impl SiteState {
+    /// Returns the places of the tasks that a rater may open in a part.
+    pub(super) fn places(&self, part: Part, rater: usize) -> Vec<usize> {
+        self.read_ratings(|ratings| match part {
+            Part::Responses if self.plan.config.stages.is_empty() => Vec::new(),
+            Part::Responses => (0..ratings.of_rater(part, rater).len()).collect(),
+            Part::Evaluations => ratings.visible_evaluations(&self.plan, rater),
+        })
+    }
+}
