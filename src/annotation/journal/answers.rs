@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::decision_answer::DecisionAnswer;
+
 /// Which of two responses is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,6 +59,9 @@ pub struct TaskAnswers {
     /// The better response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<Preference>,
+    /// The decision about an unresolved pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionAnswer>,
     /// Comment of the rater.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comment: String,
@@ -85,6 +90,9 @@ impl TaskAnswers {
         let mut answers = self.clone();
         answers.scores.values_mut().for_each(|scores| scores.reverse());
         answers.preference = self.preference.map(Preference::exchanged);
+        if let Some(DecisionAnswer::Own(analyses)) = &mut answers.decision {
+            analyses.values_mut().for_each(|analyses| analyses.reverse());
+        }
         answers
     }
 }

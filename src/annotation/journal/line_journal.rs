@@ -84,8 +84,8 @@ fn parse_entry<T: LineFormat>(line: &[u8]) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::super::{EntryAction, JournalEntry, TaskAnswers};
-    use crate::annotation::study::Part;
     use super::*;
+    use crate::annotation::study::Part;
 
     fn entry(case: &str) -> JournalEntry {
         JournalEntry {

@@ -27,11 +27,13 @@ impl AdminPage<'_> {
         let content = html! {
             h1 { "Progress" }
             (self.progress())
-            h2 { "Agreement so far" }
-            (self.agreement())
-            p { a href="/admin/disagreements" { "Disagreements to decide: " (self.undecided) } }
+            @if !self.plan.config.is_decided() {
+                h2 { "Agreement so far" }
+                (self.agreement())
+                p { a href="/admin/disagreements" { "Disagreements to decide: " (self.undecided) } }
+            }
             h2 { "Results" }
-            p { "Only submitted cases are in the scores and preferences." }
+            p { "Only submitted cases are in the results, apart from the details." }
             ul {
                 @for file in ResultFile::of_study(self.plan) {
                     li { a href={ "/admin/results/" (file.name()) } { (file.name()) } " – " (file.description()) }

@@ -4,6 +4,7 @@
 pub(crate) mod admin_page;
 pub(crate) mod case_page;
 pub(crate) mod choice_fields;
+pub(crate) mod decision_fields;
 pub(crate) mod disagreement_page;
 pub(crate) mod evaluation_fields;
 pub(crate) mod field_names;

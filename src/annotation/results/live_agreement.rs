@@ -122,8 +122,8 @@ impl RaterPairs {
 #[cfg(test)]
 mod tests {
     use super::super::rated_items::RatedItem;
-    use crate::annotation::study::Part;
     use super::*;
+    use crate::annotation::study::Part;
 
     fn target(is_preference: bool, ratings: &[&[f64]]) -> RatedTarget {
         let item = |(i, values): (usize, &&[f64])| RatedItem {

@@ -1,9 +1,10 @@
 //! The results of a study, in files that other commands read.
 
 mod adjudicated_tables;
+mod decision_file;
 mod detail_table;
-mod evaluation_tables;
 pub(crate) mod disagreement;
+mod evaluation_tables;
 pub(crate) mod live_agreement;
 mod preference_table;
 pub(crate) mod rated_items;
@@ -30,6 +31,8 @@ pub enum ResultFile {
     EvaluationScores,
     /// Choices between the evaluations of two judges.
     EvaluationPreferences,
+    /// Decisions about unresolved pairs, for `acem3 train introspect --decisions`.
+    Decisions,
     /// Times, sides, comments and reasons.
     Details,
 }
@@ -47,23 +50,26 @@ pub struct StudyResults<'a> {
 
 impl ResultFile {
     /// All files.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Scores,
         Self::Preferences,
         Self::AdjudicatedScores,
         Self::AdjudicatedPreferences,
         Self::EvaluationScores,
         Self::EvaluationPreferences,
+        Self::Decisions,
         Self::Details,
     ];
 
     /// Returns the files of a study.
     pub fn of_study(plan: &StudyPlan) -> impl Iterator<Item = Self> + use<> {
-        let judges = plan.judges.len();
+        let (judges, is_decided) = (plan.judges.len(), plan.config.is_decided());
         Self::ALL.into_iter().filter(move |file| match file {
             Self::EvaluationScores => judges == 1,
             Self::EvaluationPreferences => judges == 2,
-            _ => true,
+            Self::Decisions => is_decided,
+            Self::Details => true,
+            _ => !is_decided,
         })
     }
 
@@ -76,6 +82,7 @@ impl ResultFile {
             Self::AdjudicatedPreferences => "adjudicated_preferences.csv",
             Self::EvaluationScores => "evaluation_scores.csv",
             Self::EvaluationPreferences => "evaluation_preferences.csv",
+            Self::Decisions => "decisions.jsonl",
             Self::Details => "details.csv",
         }
     }
@@ -89,6 +96,7 @@ impl ResultFile {
             Self::AdjudicatedPreferences => "preferences that you decided after raters differed",
             Self::EvaluationScores => "scores of the evaluations of a judge",
             Self::EvaluationPreferences => "choices between the evaluations of two judges",
+            Self::Decisions => "decisions about pairs, for `acem3 train introspect --decisions`",
             Self::Details => "status, time, side, comment and reason of each case",
         }
     }
@@ -106,6 +114,7 @@ impl ResultFile {
             Self::Preferences => preference_table::write(plan, ratings),
             Self::EvaluationScores => evaluation_tables::write_scores(plan, ratings),
             Self::EvaluationPreferences => evaluation_tables::write_preferences(plan, ratings),
+            Self::Decisions => Ok(decision_file::write(plan, ratings)),
             Self::Details => detail_table::write(plan, ratings),
         }
     }

@@ -10,7 +10,7 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
 use super::rater_routes::shown_image;
-use super::requested_task::{RequestedTask, SentForm, ShownForm, WindowQuery, requested_task};
+use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
 use super::responses::{denied, message, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace, TaskStatus};
@@ -50,14 +50,14 @@ pub(super) async fn open(State(site): State<Arc<SiteState>>, headers: HeaderMap)
 pub(super) async fn show(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
-    Query(window): Query<WindowQuery>,
+    Query(window): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let case = match visible_task(&site, &number, &headers) {
         Ok(case) => case,
         Err(response) => return response,
     };
-    let shown = ShownForm { window: window.window(), missing: &[], notice: "" };
+    let shown = ShownForm { window: window.window(), prefilled: None, missing: &[], notice: "" };
     Html(evaluation_page(&site, &case, &shown)).into_response()
 }
 

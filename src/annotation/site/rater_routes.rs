@@ -9,11 +9,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
-use super::requested_task::{RequestedTask, SentForm, ShownForm, WindowQuery, requested_task};
+use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
 use super::responses::message;
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
 use crate::annotation::pages::case_page::{CaseImage, CasePage, PagePosition};
+use crate::annotation::pages::decision_fields::DecisionFields;
 use crate::annotation::pages::overview_page::{EvaluationOverview, Overview};
 use crate::annotation::pages::rating_fields::RatingFields;
 use crate::annotation::study::{Part, Task};
@@ -50,7 +51,7 @@ pub(super) fn overview(site: &SiteState, rater: usize) -> String {
 pub(super) async fn show_case(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
-    Query(window): Query<WindowQuery>,
+    Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let case = match requested_task(&site, &number, &headers) {
@@ -61,7 +62,8 @@ pub(super) async fn show_case(
         let text = "This study is about evaluations only.";
         return message(&site, StatusCode::NOT_FOUND, "No such page", text);
     }
-    let shown = ShownForm { window: window.window(), missing: &[], notice: "" };
+    let (window, prefilled) = (query.window(), query.from);
+    let shown = ShownForm { window, prefilled, missing: &[], notice: "" };
     Html(case_page(&site, &case, &shown)).into_response()
 }
 
@@ -90,7 +92,7 @@ pub(super) async fn submit_case(
 pub(super) async fn show_image(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
-    Query(window): Query<WindowQuery>,
+    Query(window): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let source = match requested_task(&site, &number, &headers) {
@@ -131,11 +133,27 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
         responses.reverse();
         state.answers = state.answers.exchanged();
     }
-    let fields = RatingFields {
-        plan: &site.plan,
-        answers: &state.answers,
-        responses: responses.len(),
-        has_image: case.task.case.image.is_some(),
+    let (details, fields) = match site.plan.unresolved.get(case.assigned.task) {
+        Some(pair) => {
+            let fields = DecisionFields {
+                plan: &site.plan,
+                pair,
+                labels: case.task.labels(),
+                address: format!("{PATH}/{}", case.place + 1),
+                prefilled: shown.prefilled,
+                answers: &state.answers,
+            };
+            (fields.suggestions(), fields.fields())
+        }
+        None => {
+            let fields = RatingFields {
+                plan: &site.plan,
+                answers: &state.answers,
+                responses: responses.len(),
+                has_image: case.task.case.image.is_some(),
+            };
+            (html! {}, fields.render())
+        }
     };
     let places = site.places(Part::Responses, case.rater);
     CasePage {
@@ -145,8 +163,8 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
         question: &case.task.case.question,
         responses: &responses,
         image: shown_image(site, case.task, shown.window),
-        details: html! {},
-        fields: fields.render(),
+        details,
+        fields,
         state: &state,
         is_final: is_opened || state.status == TaskStatus::Submitted,
         missing: shown.missing,

@@ -11,18 +11,20 @@ use super::access::Visitor;
 use super::responses::{denied, message, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
-use crate::annotation::journal::{EntryAction, TaskPlace};
+use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace};
 use crate::annotation::study::{AssignedTask, Part, RatingScheme, Task};
 use crate::support::terminal::clock::unix_seconds;
 
-/// Window of a DICOM image in the address.
+/// What an address says besides the case: the window of a DICOM image.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct WindowQuery {
+pub(super) struct CaseQuery {
     center: Option<f64>,
     width: Option<f64>,
+    /// Number of the suggestion whose texts fill an own evaluation.
+    pub(super) from: Option<usize>,
 }
 
-impl WindowQuery {
+impl CaseQuery {
     /// Returns center and width, if both are numbers.
     pub(super) fn window(self) -> Option<[f64; 2]> {
         let window = [self.center?, self.width?];
@@ -47,6 +49,8 @@ pub(super) struct RequestedTask<'a> {
 pub(super) struct ShownForm<'a> {
     /// Center and width of a DICOM image.
     pub(super) window: Option<[f64; 2]>,
+    /// Number of the suggestion that fills an own evaluation.
+    pub(super) prefilled: Option<usize>,
     /// What is missing.
     pub(super) missing: &'a [String],
     /// What just happened.
@@ -97,7 +101,10 @@ impl SentForm<'_> {
     ) -> Response {
         let now = unix_seconds(SystemTime::now());
         let form = SubmittedForm::new(&self.scheme, self.fields, now);
-        let missing = form.missing(&self.scheme);
+        let mut missing = form.missing(&self.scheme);
+        if missing.is_empty() && form.is_submission() {
+            missing.extend(site.decision_problem(self.place, &form.answers));
+        }
         let action = form.action(missing.is_empty());
         let answers = if self.is_swapped { form.answers.exchanged() } else { form.answers };
         let (place, recording) = (self.place, Arc::clone(site));
@@ -113,23 +120,42 @@ impl SentForm<'_> {
             return message(site, StatusCode::CONFLICT, "Already submitted", text);
         }
         if !missing.is_empty() {
-            let shown = ShownForm { window: None, missing: &missing, notice: "Saved as a draft." };
+            let shown = ShownForm {
+                window: None,
+                prefilled: None,
+                missing: &missing,
+                notice: "Saved as a draft.",
+            };
             return (StatusCode::UNPROCESSABLE_ENTITY, Html(page(&shown))).into_response();
         }
         if action == EntryAction::Save {
-            let shown = ShownForm { window: None, missing: &[], notice: "Saved." };
+            let shown = ShownForm { window: None, prefilled: None, missing: &[], notice: "Saved." };
             return Html(page(&shown)).into_response();
         }
         let places = site.places(place.part, place.rater);
         let next = site.read_ratings(|ratings| {
             ratings.next_open(place.part, place.rater, &places, Some(place.place))
         });
-        let next = next.map_or_else(|| "/".to_owned(), |next| format!("{}/{}", self.path, next + 1));
+        let next =
+            next.map_or_else(|| "/".to_owned(), |next| format!("{}/{}", self.path, next + 1));
         Redirect::to(&next).into_response()
     }
 }
 
 impl SiteState {
+    /// Returns what is wrong with a decision about an unresolved pair; `None` if nothing is.
+    fn decision_problem(&self, place: TaskPlace, answers: &TaskAnswers) -> Option<String> {
+        let (assigned, task) = self.plan.assigned(place.rater, place.place)?;
+        let pair = self.plan.unresolved.get(assigned.task)?;
+        let Some(labels) = task.labels() else {
+            return Some(
+                "The case has no known final scores, so a judge cannot learn it.".to_owned(),
+            );
+        };
+        let checked = pair.check(answers.decision_value(""), labels, &self.plan.rubric);
+        checked.err().map(|error| format!("{error:#}"))
+    }
+
     /// Returns the places of the tasks that a rater may open in a part.
     pub(super) fn places(&self, part: Part, rater: usize) -> Vec<usize> {
         self.read_ratings(|ratings| match part {

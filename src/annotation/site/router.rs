@@ -19,8 +19,9 @@ use super::{adjudication_routes, admin_routes, evaluation_routes, rater_routes};
 use crate::annotation::pages::message_page::entered_page;
 use crate::annotation::pages::{SCRIPT, STYLE};
 
-/// Maximum size of a form in bytes. The largest form has a comment, a reason and a few dozen scores.
-const MAX_BODY: usize = 64 * 1024;
+/// Maximum size of a form in bytes. The largest form has a comment, a few dozen scores and as many
+/// analyses.
+const MAX_BODY: usize = 128 * 1024;
 
 /// Returns the site.
 pub(super) fn router(site: Arc<SiteState>) -> Router {

@@ -1,10 +1,13 @@
 //! The fields of a submitted form.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::annotation::journal::{EntryAction, Preference, TaskAnswers};
-use crate::annotation::pages::field_names::{self, limit_text, score_field};
+use crate::annotation::journal::{DecisionAnswer, EntryAction, Preference, TaskAnswers};
+use crate::annotation::pages::field_names::{
+    self, OWN, accepted_number, analysis_field, limit_analysis, limit_text, score_field,
+};
 use crate::annotation::study::RatingScheme;
+use crate::data::labels::ScoreTarget;
 
 /// Longest time on a page that counts, in seconds: a page that was left open overnight says nothing.
 const MAX_SECONDS: f64 = 3600.0;
@@ -48,6 +51,12 @@ impl SubmittedForm {
             },
             ..TaskAnswers::default()
         };
+        if scheme.is_decision {
+            answers.decision = match field(field_names::DECISION) {
+                OWN => Some(DecisionAnswer::Own(own_analyses(scheme, field))),
+                choice => accepted_number(choice).map(DecisionAnswer::Accept),
+            };
+        }
         let ([low, high], texts) = (scheme.range, scheme.texts.len());
         for (i, aspect) in scheme.scored.iter().enumerate() {
             for text in 0..texts {
@@ -69,6 +78,11 @@ impl SubmittedForm {
         }
     }
 
+    /// Returns true if the rater wants the answers to be final.
+    pub(super) fn is_submission(&self) -> bool {
+        self.wish == Wish::Submit
+    }
+
     /// Returns what is missing for the wish of the rater, in words; empty if nothing is.
     pub(super) fn missing(&self, scheme: &RatingScheme) -> Vec<String> {
         let mut missing = Vec::new();
@@ -77,6 +91,7 @@ impl SubmittedForm {
                 missing.push("Give a reason for skipping the case.".to_owned());
             }
             Wish::Save | Wish::Skip => {}
+            Wish::Submit if scheme.is_decision => missing.extend(self.missing_decision(scheme)),
             Wish::Submit => {
                 for aspect in &scheme.scored {
                     for (i, text) in scheme.texts.iter().enumerate() {
@@ -93,6 +108,29 @@ impl SubmittedForm {
         missing
     }
 
+    /// Returns what is missing in a decision.
+    fn missing_decision(&self, scheme: &RatingScheme) -> Vec<String> {
+        let analyses = match &self.answers.decision {
+            None => return vec!["Choose a suggestion or your own evaluation.".to_owned()],
+            Some(DecisionAnswer::Accept(_)) => return Vec::new(),
+            Some(DecisionAnswer::Own(analyses)) => analyses,
+        };
+        let mut missing = Vec::new();
+        for aspect in &scheme.scored {
+            for (i, text) in scheme.texts.iter().enumerate() {
+                // The final scores are those of the labels if the rater gives none.
+                let needs_score = aspect.key != ScoreTarget::Final.key();
+                if needs_score && self.answers.score(aspect.key, i).is_none() {
+                    missing.push(format!("{}: no score for {text}.", aspect.name));
+                }
+                if analyses.get(aspect.key).is_none_or(|analyses| analyses[i].is_empty()) {
+                    missing.push(format!("{}: no analysis of {text}.", aspect.name));
+                }
+            }
+        }
+        missing
+    }
+
     /// Returns the entry that stores the form: what the rater wants, or a draft if something is missing.
     pub(super) fn action(&self, is_complete: bool) -> EntryAction {
         match self.wish {
@@ -101,4 +139,16 @@ impl SubmittedForm {
             _ => EntryAction::Save,
         }
     }
+}
+
+/// Returns the analyses of an own evaluation by target.
+fn own_analyses<'f>(
+    scheme: &RatingScheme,
+    field: impl Fn(&str) -> &'f str,
+) -> BTreeMap<String, [String; 2]> {
+    let analyses = scheme.scored.iter().enumerate().map(|(i, aspect)| {
+        let texts = [0, 1].map(|text| limit_analysis(field(&analysis_field(i, text))));
+        (aspect.key.to_owned(), texts)
+    });
+    analyses.collect()
 }

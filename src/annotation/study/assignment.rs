@@ -31,7 +31,8 @@ pub type Assignment = Vec<Vec<AssignedTask>>;
 /// # Errors
 /// If the limits of the raters are too low for all tasks.
 pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
-    let overlap = config.overlap.unwrap_or(config.raters.len());
+    let all = if config.is_decided() { 1 } else { config.raters.len() };
+    let overlap = config.overlap.unwrap_or(all);
     let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
     let mut order: Vec<usize> = (0..tasks).collect();
     order.shuffle(&mut rng);
@@ -69,7 +70,8 @@ pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
         let tasks = tasks.into_iter();
         let assigned = tasks.map(|task| AssignedTask {
             task,
-            is_swapped: rng.random_bool(0.5),
+            // Suggestions speak of the responses in the order of the pair.
+            is_swapped: rng.random_bool(0.5) && !config.is_decided(),
             is_judge_swapped: judges.random_bool(0.5),
         });
         assigned.collect()

@@ -75,7 +75,8 @@ impl JudgeRun {
         }
         let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
-        let judge = name.with_context(|| format!("{}: a folder without a name", folder.display()))?;
+        let judge =
+            name.with_context(|| format!("{}: a folder without a name", folder.display()))?;
         Ok(Self { judge, evaluations })
     }
     /// Returns the digest of the name and the evaluations.

@@ -14,4 +14,4 @@ pub use part::Part;
 pub use rating_scheme::{EVALUATION_CRITERIA, RatedAspect, RatingScheme};
 pub use study_config::{RaterConfig, Stage, StudyConfig};
 pub use study_plan::{FINAL_SCORE, StudyPlan};
-pub use task::{Task, tasks_of_cases};
+pub use task::{Task, tasks_of_cases, tasks_of_unresolved};

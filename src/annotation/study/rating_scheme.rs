@@ -48,6 +48,8 @@ pub struct RatingScheme<'a> {
     pub range: [u8; 2],
     /// True if the rater says which of two texts is better.
     pub has_preference: bool,
+    /// True if the rater decides about an unresolved pair; scores then belong to an own evaluation.
+    pub is_decision: bool,
 }
 
 impl StudyPlan {
@@ -56,13 +58,17 @@ impl StudyPlan {
         match part {
             Part::Responses => {
                 let targets = self.scored_targets().into_iter();
-                let scored = targets
-                    .map(|(target, name)| RatedAspect { key: target.key(), name, definition: "" });
+                let scored = targets.map(|(target, name)| RatedAspect {
+                    key: target.key(),
+                    name,
+                    definition: "",
+                });
                 RatingScheme {
                     scored: scored.collect(),
                     texts: text_names(responses, "the answer", ["answer A", "answer B"]),
                     range: self.rubric.scores,
                     has_preference: responses == 2 && self.config.has_stage(Stage::Preference),
+                    is_decision: self.config.is_decided(),
                 }
             }
             Part::Evaluations => {
@@ -73,16 +79,13 @@ impl StudyPlan {
                     texts: text_names(self.judges.len(), "the evaluation", names),
                     range: EVALUATION_SCORES,
                     has_preference: is_choice,
+                    is_decision: false,
                 }
             }
         }
     }
 }
 
-fn text_names(
-    count: usize,
-    single: &'static str,
-    pair: [&'static str; 2],
-) -> Vec<&'static str> {
+fn text_names(count: usize, single: &'static str, pair: [&'static str; 2]) -> Vec<&'static str> {
     if count == 1 { vec![single] } else { pair.to_vec() }
 }

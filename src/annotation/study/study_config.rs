@@ -19,7 +19,7 @@ pub struct StudyConfig {
     /// Seed of the assignment, of the order of the cases and of the sides of the responses.
     #[serde(default)]
     pub seed: u64,
-    /// Number of raters that rate each case; all raters by default.
+    /// Number of raters that rate each case; all raters by default, and one for decisions.
     #[serde(default)]
     pub overlap: Option<usize>,
     /// Key of a built-in rubric or path of a rubric, relative to the file of the study.
@@ -47,6 +47,8 @@ pub enum Stage {
     Ratings,
     /// Which response is better.
     Preference,
+    /// Which evaluation of an unresolved pair is right. A study has this stage alone.
+    Decision,
 }
 
 /// A rater: a name, or a table with the name and the number of cases.
@@ -139,6 +141,11 @@ impl StudyConfig {
         self.stages.contains(&stage)
     }
 
+    /// Returns true if raters decide about unresolved pairs.
+    pub fn is_decided(&self) -> bool {
+        self.has_stage(Stage::Decision)
+    }
+
     fn check(&self) -> Result<()> {
         check_name("name", &self.name)?;
         if self.raters.is_empty() {
@@ -167,6 +174,14 @@ impl StudyConfig {
         }
         if self.stages.is_empty() && self.evaluations.is_empty() {
             bail!("stages: the list is empty, expected \"ratings\", \"preference\" or both");
+        }
+        if self.is_decided() && (self.stages.len() > 1 || !self.evaluations.is_empty()) {
+            bail!(
+                "stages: \"decision\" is a study of its own\nhint: remove the other stages and `evaluations`"
+            );
+        }
+        if self.is_decided() && self.overlap.is_some_and(|overlap| overlap > 1) {
+            bail!("overlap: each decision has one rater\nhint: remove `overlap`");
         }
         if self.evaluations.len() > 2 {
             bail!(
@@ -227,6 +242,7 @@ mod tests {
             ("name = \"a\"\nraters = [\"x\"]\nstages = []", "stages"),
             ("name = \"a\"\nraters = [\"x\"]\nstage = []", "unknown field"),
             ("name = \"a\"\nraters = [\"x\"]\nevaluations = [\"1\", \"2\", \"3\"]", "3 runs"),
+            ("name = \"a\"\nraters = [\"x\"]\nstages = [\"decision\", \"ratings\"]", "of its own"),
             ("name = \"a\"\nraters = [{ name = \"x\", cases = 0 }]", "0 cases"),
         ] {
             let error = format!("{:#}", read(text).unwrap_err());

@@ -14,6 +14,7 @@ use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
+use crate::training::introspection::decisions::unresolved_pair::UnresolvedPair;
 
 /// File with the identity of the study in the output folder.
 const PLAN_FILE: &str = "study.json";
@@ -34,6 +35,8 @@ pub struct StudyPlan {
     pub assignment: Assignment,
     /// The judges whose evaluations are rated after the responses: none, one or two.
     pub judges: Vec<JudgeRun>,
+    /// The unresolved pairs, one for each task, if raters decide about such pairs; else empty.
+    pub unresolved: Vec<UnresolvedPair>,
 }
 
 /// What the ratings of a study belong to. A study with another identity is another study.
@@ -67,7 +70,14 @@ impl StudyPlan {
             );
         }
         let assignment = assign(&config, tasks.len())?;
-        Ok(Self { config, rubric, tasks, assignment, judges: Vec::new() })
+        let (judges, unresolved) = (Vec::new(), Vec::new());
+        Ok(Self { config, rubric, tasks, assignment, judges, unresolved })
+    }
+
+    /// Adds the unresolved pairs, one for each task.
+    #[must_use]
+    pub fn with_unresolved(self, unresolved: Vec<UnresolvedPair>) -> Self {
+        Self { unresolved, ..self }
     }
 
     /// Adds the evaluations of the judges. `folder`: folder of the file of the study.
@@ -144,9 +154,15 @@ impl StudyPlan {
     /// Returns the targets that raters score, with the names that they see: the criteria of the rubric,
     /// then the final score; empty without that stage.
     pub fn scored_targets(&self) -> Vec<(ScoreTarget, &str)> {
-        if !self.config.has_stage(Stage::Ratings) {
-            return Vec::new();
+        if self.config.has_stage(Stage::Ratings) || self.config.is_decided() {
+            self.rubric_targets()
+        } else {
+            Vec::new()
         }
+    }
+
+    /// Returns the criteria of the rubric and the final score, with the names that raters see.
+    pub fn rubric_targets(&self) -> Vec<(ScoreTarget, &str)> {
         let criteria = self.rubric.criteria();
         let criteria = criteria.map(|c| (ScoreTarget::Criterion(c.key), c.name.as_str()));
         criteria.chain([(ScoreTarget::Final, FINAL_SCORE)]).collect()

@@ -1,9 +1,11 @@
 //! What a rater rates at once: one or two responses to a question.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::data::cases::Case;
 use crate::judging::run::pairs::select_pairs;
+use crate::training::introspection::decisions::unresolved_pair::UnresolvedPair;
 
 /// One or two responses of a case.
 #[derive(Clone, Debug)]
@@ -30,6 +32,42 @@ impl Task {
             .filter_map(|i| Some(self.case.responses.get(*i)?.text.as_str()))
             .collect()
     }
+
+    /// Returns the known final scores of the two responses.
+    pub fn labels(&self) -> Option<[f64; 2]> {
+        let scores = self.case.labels.as_ref()?.final_scores.as_ref()?;
+        let [first, second] = self.responses.as_slice() else { return None };
+        Some([*scores.get(*first)?, *scores.get(*second)?])
+    }
+}
+
+/// Returns one task for each unresolved pair.
+///
+/// # Errors
+/// If the cases do not have a pair.
+pub fn tasks_of_unresolved(
+    cases: Vec<Case>,
+    pairs: &[UnresolvedPair],
+) -> Result<Vec<Task>, String> {
+    let cases: HashMap<String, Arc<Case>> =
+        cases.into_iter().map(|case| (case.id.clone(), Arc::new(case))).collect();
+    let task = |pair: &UnresolvedPair| {
+        let case = cases.get(pair.case())?;
+        let place = |model: &String| case.responses.iter().position(|r| r.model == *model);
+        let responses = pair.models().iter().map(place).collect::<Option<_>>()?;
+        Some(Task { case: Arc::clone(case), responses })
+    };
+    let tasks = pairs.iter().map(|pair| {
+        task(pair).ok_or_else(|| {
+            let [first, second] = pair.models();
+            format!(
+                "--unresolved: the cases have no responses of {first} and {second} in case {}\n\
+                 hint: pass the cases of the introspection",
+                pair.case()
+            )
+        })
+    });
+    tasks.collect()
 }
 
 /// Returns the tasks of cases: all pairs of responses, or the only response.

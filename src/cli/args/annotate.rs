@@ -16,6 +16,7 @@ A study is a TOML file:
   raters = [\"dr-lee\", \"dr-ito\", { name = \"dr-roy\", cases = 20 }]
   rubric = \"ace_m3\"                          # or a file; default: ace_m3
   stages = [\"ratings\", \"preference\"]         # default: both
+  evaluations = [\"runs/judge\"]              # runs of judges to rate afterwards
   instructions = \"Look at the image first.\"
 
 Examples:
@@ -36,6 +37,10 @@ pub struct AnnotateArgs {
     /// File with the raters and settings of the study
     #[arg(long, value_name = "FILE", env = "ACEM3_STUDY")]
     pub study: PathBuf,
+    /// Let raters decide about the pairs in FILE, the `unresolved.jsonl` of a round of `acem3 train
+    /// introspect` on these cases; needs `stages = ["decision"]` in the study
+    #[arg(long, value_name = "FILE", env = "ACEM3_UNRESOLVED")]
+    pub unresolved: Option<PathBuf>,
     /// Keep the ratings in folder DIR; the same command continues them
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Error, Result, bail};
 use crate::annotation::journal::{LineJournal, RatingState};
 use crate::annotation::results::{ResultFile, StudyResults};
 use crate::annotation::site::{AccessLinks, AllowedHosts, SiteState, StudyJournals, serve};
-use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases};
+use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases, tasks_of_unresolved};
 use crate::cli::args::AnnotateArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::write_stdout;
@@ -22,6 +22,7 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
 use crate::support::text::{escape_control_chars, format_count};
+use crate::training::introspection::decisions::unresolved_pair::UnresolvedPair;
 
 /// Runs the command.
 pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
@@ -29,9 +30,17 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
     let folder = args.study.parent().unwrap_or(Path::new("."));
     let study = || format!("--study {}", args.study.display());
     let rubric = config.rubric(folder).with_context(study)?;
-    let tasks = tasks_of_cases(read_cases(args, verbosity)?).map_err(Error::msg)?;
-    let plan = StudyPlan::new(config, rubric, tasks).and_then(|plan| plan.with_judges(folder));
-    let plan = plan.with_context(study)?;
+    check_decisions(args, &config).with_context(study)?;
+    let cases = read_cases(args, verbosity)?;
+    let unresolved = args.unresolved.as_deref().map(UnresolvedPair::read).transpose()?;
+    let tasks = match &unresolved {
+        Some(pairs) => tasks_of_unresolved(cases, pairs),
+        None => tasks_of_cases(cases),
+    };
+    let plan = StudyPlan::new(config, rubric, tasks.map_err(Error::msg)?)
+        .and_then(|plan| plan.with_judges(folder))
+        .with_context(study)?
+        .with_unresolved(unresolved.unwrap_or_default());
     create_folder(&args.out)?;
     let _lock = FolderLock::acquire(&args.out)?;
     plan.claim(&args.out)?;
@@ -46,6 +55,21 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
     }
     let journals = StudyJournals { ratings, state, adjudications, decided };
     serve_study(args, plan, journals, verbosity)
+}
+
+/// Checks that the study is about decisions if and only if there are pairs to decide about.
+fn check_decisions(args: &AnnotateArgs, config: &StudyConfig) -> Result<()> {
+    match (args.unresolved.is_some(), config.is_decided()) {
+        (true, false) => bail!(
+            "stages: a study with --unresolved is about decisions\n\
+             hint: write `stages = [\"decision\"]`, or remove --unresolved"
+        ),
+        (false, true) => bail!(
+            "stages: \"decision\" needs pairs to decide about\n\
+             hint: pass --unresolved with the unresolved.jsonl of a round of `acem3 train introspect`"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Serves the site until the user interrupts it.

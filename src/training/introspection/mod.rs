@@ -10,7 +10,7 @@
 //! interrupted run resumes.
 
 mod continuation;
-mod decisions;
+pub(crate) mod decisions;
 mod discussion;
 mod evaluations;
 mod improvement;

@@ -1,6 +1,7 @@
 //! `acem3 train introspect`: misjudged cases get better evaluations, which the next round trains
 //! on.
 
+mod annotated;
 mod asking_panels;
 mod discussions;
 mod mock_model;

@@ -99,6 +99,11 @@ impl DecisionLine {
         RecordedVerdict::from_verdict(&Verdict { orders }, Form::Pair)
     }
 
+    /// Returns the suggestions that can be accepted.
+    pub(super) fn suggestions(&self) -> &[NumberedSuggestion] {
+        &self.suggestions
+    }
+
     fn suggestion(&self, number: usize) -> Result<&NumberedSuggestion> {
         let found = self.suggestions.iter().find(|suggestion| suggestion.number == number);
         let Some(suggestion) = found else {

@@ -4,5 +4,6 @@
 mod decision_line;
 pub(super) mod decisions_file;
 mod labelled_pairs;
-mod pair_evaluation;
-pub(super) mod unresolved_file;
+pub(crate) mod pair_evaluation;
+pub(crate) mod unresolved_file;
+pub(crate) mod unresolved_pair;

@@ -13,27 +13,27 @@ use crate::judging::judge::recorded_verdict::{RecordedOrder, ResponseScores};
 /// Scores and analyses of the two responses, in the order of the pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RatedPair {
+pub(crate) struct RatedPair {
     /// Scores, in the range of the rubric. Final scores may be absent: they are the labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) scores: Option<[u8; 2]>,
+    pub(crate) scores: Option<[u8; 2]>,
     /// Reasons for the scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) analyses: Option<[String; 2]>,
+    pub(crate) analyses: Option<[String; 2]>,
 }
 
 /// An evaluation of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PairEvaluation {
+pub(crate) struct PairEvaluation {
     /// True if the judge saw the second response first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) swapped: bool,
+    pub(crate) swapped: bool,
     /// Scores and analyses of each criterion.
-    pub(super) criteria: BTreeMap<Criterion, RatedPair>,
+    pub(crate) criteria: BTreeMap<Criterion, RatedPair>,
     /// Final scores and their analyses.
     #[serde(rename = "final")]
-    pub(super) conclusion: RatedPair,
+    pub(crate) conclusion: RatedPair,
 }
 
 impl PairEvaluation {

@@ -16,20 +16,20 @@ use crate::training::preferences::numbered_lines;
 /// A suggestion that people can accept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NumberedSuggestion {
+pub(crate) struct NumberedSuggestion {
     /// Number in the discussion, from 1.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// Why it was not accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
     /// The evaluation in each presentation order; empty if the adviser gave none.
     #[serde(default)]
-    pub(super) orders: Vec<PairEvaluation>,
+    pub(crate) orders: Vec<PairEvaluation>,
 }
 
 /// A line of the file.
 #[derive(Serialize)]
-struct UnresolvedPair<'a> {
+struct UnresolvedLine<'a> {
     case: &'a str,
     pair: &'a [String; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ impl UnresolvedFile {
                 orders: orders.map(PairEvaluation::from_order).collect(),
             }
         });
-        self.push_line(&UnresolvedPair {
+        self.push_line(&UnresolvedLine {
             case: &case,
             pair: &pair,
             image: misjudged.job.image.as_ref().map(|image| image.name.as_str()),
@@ -96,7 +96,7 @@ impl UnresolvedFile {
     /// # Errors
     /// If the line cannot be serialised.
     pub(crate) fn push_unreadable(&mut self, (case, pair): &PairId, reason: &str) -> Result<()> {
-        self.push_line(&UnresolvedPair {
+        self.push_line(&UnresolvedLine {
             case,
             pair,
             image: None,
@@ -109,7 +109,7 @@ impl UnresolvedFile {
         })
     }
 
-    fn push_line(&mut self, line: &UnresolvedPair) -> Result<()> {
+    fn push_line(&mut self, line: &UnresolvedLine) -> Result<()> {
         self.text += &serde_json::to_string(line).context("cannot serialise a pair")?;
         self.text.push('\n');
         self.count += 1;
