@@ -128,6 +128,7 @@ fn evaluations_open_after_ratings_are_final() {
     assert!(site.get(RATER, "/").text().contains("You have rated all evaluations"));
     let admin = site.get("administrator", "/admin").text();
     assert!(admin.contains("dr-lee, evaluations") && admin.contains("Evaluation: Preference"));
+    assert!(admin.contains("judge-saffron preferred to judge-thyme"));
     site.kill();
     let choices = read_results(dir.path(), "evaluation_preferences.csv");
     assert_eq!(choices.len(), cases - 1);

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::layout::Page;
 use crate::annotation::journal::{RatingState, TaskState, TaskStatus};
 use crate::annotation::results::ResultFile;
+use crate::annotation::results::judge_ratings::JudgeRating;
 use crate::annotation::results::live_agreement::RaterAgreement;
 use crate::annotation::study::{Part, StudyPlan};
 use crate::statistics::Estimate;
@@ -17,6 +18,8 @@ pub(crate) struct AdminPage<'a> {
     pub(crate) ratings: &'a RatingState,
     /// Agreement on every target.
     pub(crate) agreement: &'a [RaterAgreement],
+    /// What the raters think of the judges.
+    pub(crate) judges: &'a [JudgeRating],
     /// Number of disagreements that nobody decided.
     pub(crate) undecided: usize,
 }
@@ -32,6 +35,7 @@ impl AdminPage<'_> {
                 (self.agreement())
                 p { a href="/admin/disagreements" { "Disagreements to decide: " (self.undecided) } }
             }
+            @if !self.judges.is_empty() { h2 { "Evaluations so far" } (self.judges()) }
             h2 { "Results" }
             p { "Only submitted cases are in the results, apart from the details." }
             ul {
@@ -65,6 +69,34 @@ impl AdminPage<'_> {
                                 td.number { (estimate_text(&target.alpha)) }
                                 td.number { (estimate_text(&target.kappa)) }
                                 td.number { @if let Some(icc) = &target.icc { (estimate_text(icc)) } @else { "–" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn judges(&self) -> Markup {
+        let is_choice = self.plan.judges.len() == 2;
+        html! {
+            p.hint {
+                @if is_choice { "Proportion of evaluations; “equally good” counts as one half." }
+                @else { "Mean over cases of the mean over raters." }
+            }
+            div.table-frame tabindex="0" role="region" aria-label="Evaluations" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Judge" }
+                        th.number scope="col" { "Cases" }
+                        th.number scope="col" { @if is_choice { "Proportion (95 % CI)" } @else { "Mean score (95 % CI)" } }
+                    } }
+                    tbody {
+                        @for rating in self.judges {
+                            tr {
+                                th scope="row" { (rating.name) }
+                                td.number { (rating.mean.n) }
+                                td.number { (estimate_text(&rating.mean)) }
                             }
                         }
                     }

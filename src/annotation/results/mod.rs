@@ -5,6 +5,7 @@ mod decision_file;
 mod detail_table;
 pub(crate) mod disagreement;
 mod evaluation_tables;
+pub(crate) mod judge_ratings;
 pub(crate) mod live_agreement;
 mod preference_table;
 pub(crate) mod rated_items;

@@ -12,9 +12,11 @@ use super::responses::{denied, message, visitor};
 use super::site_state::SiteState;
 use crate::annotation::pages::admin_page::AdminPage;
 use crate::annotation::results::disagreement::disagreements;
+use crate::annotation::results::judge_ratings::JudgeRating;
 use crate::annotation::results::live_agreement::RaterAgreement;
 use crate::annotation::results::rated_items::rated_targets;
 use crate::annotation::results::{ResultFile, StudyResults};
+use crate::annotation::study::Part;
 
 /// Shows the progress of all raters.
 pub(super) async fn show_progress(
@@ -33,8 +35,16 @@ pub(super) async fn show_progress(
             .iter()
             .filter(|disagreement| disagreement.decided.is_none())
             .count();
-        let page =
-            AdminPage { plan: &counting.plan, ratings: &ratings, agreement: &agreement, undecided };
+        let of_judges = targets.iter().filter(|target| target.part == Part::Evaluations);
+        let judges: Vec<JudgeRating> =
+            of_judges.map(|target| JudgeRating::new(target, &counting.plan.judges)).collect();
+        let page = AdminPage {
+            plan: &counting.plan,
+            ratings: &ratings,
+            agreement: &agreement,
+            judges: &judges,
+            undecided,
+        };
         page.render()
     });
     match page.await {
