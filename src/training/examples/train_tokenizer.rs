@@ -33,11 +33,8 @@ const EXTRA_SPACE: &str = r"^ (?=\s)";
 
 /// Patterns of characters that nobody sees, with what replaces them: characters without width, and
 /// long white space at an end or inside of a text. Two line breaks stay, because prompts contain them.
-const INVISIBLE: [(&str, &str); 3] = [
-    (r"[\u200b-\u200f\u2060\ufeff\u00ad]", ""),
-    (r"^\s{3,}|\s{3,}$", ""),
-    (r"\s{3,}", " "),
-];
+const INVISIBLE: [(&str, &str); 3] =
+    [(r"[\u200b-\u200f\u2060\ufeff\u00ad]", ""), (r"^\s{3,}|\s{3,}$", ""), (r"\s{3,}", " ")];
 
 /// Trains the tokenizer on texts and returns its `tokenizer.json`. The vocabulary has at most the
 /// configured size.
