@@ -33,7 +33,7 @@ fn failed_write_is_printed_and_leaves_nothing() {
     assert!(!answer.text().contains("jsonl"));
     assert_eq!(fs::read(&journal).unwrap(), b"");
     let stderr = site.kill();
-    assert!(stderr.contains("dr-lee, case 2: the answers are not saved: cannot write"), "{stderr}");
+    assert!(stderr.contains("error: dr-lee, case 2: not saved: cannot write"), "{stderr}");
     assert!(
         stderr.contains("ratings.jsonl: File too large") && stderr.contains("hint: "),
         "{stderr}"

@@ -5,6 +5,7 @@ mod adjudication_routes;
 mod admin_routes;
 mod allowed_hosts;
 mod guard;
+mod png_images;
 mod rater_routes;
 mod responses;
 mod router;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use anyhow::Error;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -10,7 +11,8 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::access::Visitor;
-use super::responses::{denied, message, visitor};
+use super::png_images::ShownImage;
+use super::responses::{denied, message, print_failure, print_unsaved, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
 use crate::annotation::journal::{EntryAction, TaskPlace};
@@ -91,12 +93,14 @@ pub(super) async fn submit_case(
     let recording = Arc::clone(&site);
     // The write waits for the disk, so it has a thread of its own.
     let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-    let Ok(Ok(is_stored)) = stored else {
+    let stored = stored.map_err(Error::from).flatten();
+    if let Err(error) = &stored {
+        print_unsaved(&describe_place(&site, place), error);
         let text =
             "Your entries could not be saved. Go back and try again, and tell the administrator.";
         return message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
-    };
-    if !is_stored {
+    }
+    if let Ok(false) = stored {
         let text = "The case was submitted before, so its answers cannot change.";
         return message(&site, StatusCode::CONFLICT, "Already submitted", text);
     }
@@ -121,21 +125,27 @@ pub(super) async fn show_image(
     Query(window): Query<WindowQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let source = match requested_case(&site, &number, &headers) {
-        Ok(case) => case.task.case.image.clone(),
+    let (place, source) = match requested_case(&site, &number, &headers) {
+        Ok(case) => (case.place, case.task.case.image.clone()),
         Err(response) => return response,
     };
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    let reading = Arc::clone(&site);
-    let png = tokio::task::spawn_blocking(move || reading.png(&source, window.window())).await;
-    if let Ok(Ok(png)) = png {
-        return ([(CONTENT_TYPE, "image/png")], png).into_response();
+    match site.images.png(ShownImage { source, window: window.window() }).await {
+        Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
+        Err(error) => {
+            print_failure(&format!("{}: no image", describe_place(&site, place)), &error);
+            let text = "The image cannot be shown. Please tell the administrator.";
+            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
+        }
     }
-    // The reason names the file, which raters must not see.
-    let text = "The image cannot be shown. Please tell the administrator.";
-    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
+}
+
+/// Returns the rater and the number of a case, for messages on the terminal.
+fn describe_place(site: &SiteState, place: TaskPlace) -> String {
+    let rater = site.plan.config.raters.get(place.rater).map_or("", |rater| &rater.name);
+    format!("{rater}, case {}", place.place + 1)
 }
 
 /// Returns the case that a rater asks for, or the answer to everybody else.
@@ -173,12 +183,11 @@ fn case_page(site: &SiteState, case: &RequestedCase, shown: &ShownCase) -> Strin
         responses.reverse();
         state.answers = state.answers.exchanged();
     }
-    let image = case
-        .task
-        .case
-        .image
-        .as_ref()
-        .map(|source| CaseImage { is_dicom: site.is_dicom(source), window: shown.window });
+    let image =
+        case.task.case.image.as_ref().map(|source| CaseImage {
+            is_dicom: site.images.is_dicom(source),
+            window: shown.window,
+        });
     CasePage {
         plan: &site.plan,
         place: case.place.place,
