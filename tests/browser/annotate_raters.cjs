@@ -109,6 +109,8 @@ async function look(page) {
       answers: texts(".sides section > p.text"),
       scores: [...document.querySelectorAll("fieldset.scores")].map(checked),
       preference: preference && preference.value,
+      isDicom: Boolean(document.querySelector("form.window")),
+      source: image && image.src,
       hasImage: Boolean(image && image.complete && image.naturalWidth > 0),
     };
   });
@@ -116,7 +118,6 @@ async function look(page) {
 
 // Enters scores into the groups from the first, and a preference if there is one.
 async function fill(page, way, scores, preference) {
-  const groups = page.locator("fieldset.scores");
   const choice = preferences.indexOf(preference);
   if (way === "keyboard") {
     for (const score of scores) await page.keyboard.press(String(score));
@@ -126,10 +127,30 @@ async function fill(page, way, scores, preference) {
     }
     return;
   }
-  const steps = { mouse: (label) => label.click(), touch: (label) => label.tap(), "no script": (label) => label.locator("input").check() };
-  const step = steps[way];
-  for (const [i, score] of scores.entries()) await step(groups.nth(i).locator("label").nth(score));
-  if (preference) await step(page.locator("fieldset.preference label").nth(choice));
+  for (const [i, score] of scores.entries()) await choose(page, way, "fieldset.scores", i, score);
+  if (preference) await choose(page, way, "fieldset.preference", 0, choice);
+}
+
+// Clicks or touches a label of a group, where it is on the screen.
+async function choose(page, way, groups, index, choice) {
+  const [x, y] = await page.evaluate(([groups, index, choice]) => {
+    const label = document.querySelectorAll(groups)[index].querySelectorAll("label")[choice];
+    label.scrollIntoView({ block: "center" });
+    const box = label.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  }, [groups, index, choice]);
+  await (way === "touch" ? page.touchscreen.tap(x, y) : page.mouse.click(x, y));
+}
+
+// Shows a DICOM image with another window, which leaves the form as it is. Returns false if the server stopped.
+async function changeWindow(page) {
+  await page.fill("[name=center]", "40");
+  await page.fill("[name=width]", "400");
+  await page.locator("form.window button").click();
+  await page.waitForFunction(() => document.querySelector(".viewer img").complete);
+  assert.equal(new URL(page.url()).search, "");
+  const shown = await look(page);
+  return shown.hasImage && shown.source.endsWith("image?center=40&width=400");
 }
 
 // Presses a button of the form.
@@ -178,6 +199,9 @@ async function rateCase(page, rater, number) {
       assert.deepEqual((await look(page)).scores.slice(0, 11), half);
     }
     await fill(page, way, scores, preference);
+    if (shown.isDicom && (way === "mouse" || way === "touch")) {
+      if (!await changeWindow(page)) continue;
+    }
     const filled = await look(page);
     assert.deepEqual([filled.scores, filled.preference], [scores, preference], `case ${number} of rater ${rater}`);
     record.attempts += 1;

@@ -12,9 +12,11 @@ pub(crate) struct EnteredRating {
     /// Id of the case.
     pub(crate) case: String,
     /// Scores by criterion, of the first and the second response of the case.
-    pub(crate) scores: [Vec<f64>; 2],
+    pub(crate) scores: [Vec<u64>; 2],
     /// 1 for the first response of the case, 0 for none and −1 for the second.
     pub(crate) preference: f64,
+    /// Number of times that the rater pressed the button.
+    pub(crate) attempts: u64,
     /// True if the site said that the case is submitted.
     pub(crate) is_confirmed: bool,
 }
@@ -58,7 +60,7 @@ impl EnteredRatings {
             by_case.values().map(of_case).collect()
         };
         let scored = score_keys().into_iter().enumerate().map(|(i, key)| {
-            let units = [0, 1].map(|side| units(&|rating| rating.scores[side][i])).concat();
+            let units = [0, 1].map(|side| units(&|rating| rating.scores[side][i] as f64)).concat();
             RatedValues { key: key.to_owned(), is_preference: false, units }
         });
         let mut targets: Vec<RatedValues> = scored.collect();
@@ -76,8 +78,8 @@ fn parse_record(record: &Value, cases: &[Value]) -> EnteredRating {
     let is_swapped = record["answers"][0] == texts[1];
     let sides = if is_swapped { [1, 0] } else { [0, 1] };
     assert_eq!(sides.map(|i| record["answers"][i].as_str().unwrap()), texts);
-    let scores: Vec<f64> =
-        record["scores"].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect();
+    let scores: Vec<u64> =
+        record["scores"].as_array().unwrap().iter().map(|score| score.as_u64().unwrap()).collect();
     let preference = match record["preference"].as_str().unwrap() {
         "first" => 1.0,
         "second" => -1.0,
@@ -88,6 +90,7 @@ fn parse_record(record: &Value, cases: &[Value]) -> EnteredRating {
         case: case["id"].as_str().unwrap().to_owned(),
         scores: sides.map(|side| scores.iter().skip(side).step_by(2).copied().collect()),
         preference: if is_swapped { -preference } else { preference },
+        attempts: record["attempts"].as_u64().unwrap(),
         is_confirmed: record["confirmed"] == true,
     }
 }

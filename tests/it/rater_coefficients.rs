@@ -23,12 +23,19 @@ pub(crate) fn nominal_alpha(units: &[Vec<f64>]) -> f64 {
 /// from one to the other, where both ends count half.
 pub(crate) fn ordinal_alpha(units: &[Vec<f64>]) -> f64 {
     let counted = units.iter().filter(|unit| unit.len() > 1);
-    let values: Vec<f64> = counted.flatten().copied().collect();
-    let number_equal = |a: f64| values.iter().filter(|value| is_equal(**value, a)).count() as f64;
+    let mut values: Vec<f64> = counted.flatten().copied().collect();
+    values.sort_by(f64::total_cmp);
+    let counts: Vec<(f64, f64)> = values
+        .chunk_by(|a, b| is_equal(*a, *b))
+        .map(|equal| (equal[0], equal.len() as f64))
+        .collect();
+    let count_within = |low: f64, high: f64| -> f64 {
+        let within = counts.iter().filter(|(value, _)| (low..=high).contains(value));
+        within.map(|(_, count)| count).sum()
+    };
     alpha(units, |a, b| {
-        let (low, high) = (a.min(b), a.max(b));
-        let between = values.iter().filter(|value| (low..=high).contains(*value)).count() as f64;
-        (between - f64::midpoint(number_equal(a), number_equal(b))).powi(2)
+        let ends = f64::midpoint(count_within(a, a), count_within(b, b));
+        (count_within(a.min(b), a.max(b)) - ends).powi(2)
     })
 }
 
