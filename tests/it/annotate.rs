@@ -1,136 +1,16 @@
 //! The site for human raters, through the program: rating, blindness, kills, results, and hostile requests.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::annotate_site::{STUDY, Site, command, demo};
 use crate::browser::find_browser;
-
-const STUDY: &str = "name = \"Demo study\"\nseed = 5\nraters = [\"dr-lee\", \"dr-ito\"]\n";
 
 /// Number of scores of a response: ten criteria and the final score.
 const SCORES: usize = 11;
-
-fn demo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo")
-}
-
-/// A running site.
-struct Site {
-    child: Child,
-    /// Host and port.
-    host: String,
-    /// Tokens by name.
-    tokens: BTreeMap<String, String>,
-}
-
-/// An answer of the site.
-struct Answer {
-    status: u16,
-    headers: String,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.headers.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-}
-
-impl Site {
-    fn start(folder: &Path) -> Self {
-        let mut command = command(folder);
-        let child = command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn();
-        let mut child = child.unwrap();
-        let mut tokens = BTreeMap::new();
-        let mut host = String::new();
-        for line in BufReader::new(child.stdout.as_mut().unwrap()).lines() {
-            let line = line.unwrap();
-            if let Some((name, link)) = line.split_once("  http://") {
-                let (address, token) = link.split_once("/enter/").unwrap();
-                host = address.trim().to_owned();
-                tokens.insert(name.trim().to_owned(), token.to_owned());
-            }
-            if line.starts_with("Send") {
-                break;
-            }
-        }
-        Self { child, host, tokens }
-    }
-
-    /// Ends the program at once, as a power failure would.
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Sends a request with these header lines, as they are.
-    fn send(&self, request: &str, headers: &[String], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        let start = format!("{request} HTTP/1.1\r\nConnection: close\r\n");
-        let lines = headers.iter().map(|header| format!("{header}\r\n"));
-        let text = start + &lines.collect::<String>() + "\r\n";
-        stream.write_all(text.as_bytes()).unwrap();
-        // The site may answer and close before it has read a body that is too large.
-        let _ = stream.write_all(body.as_bytes());
-        let mut bytes = Vec::new();
-        let _ = stream.read_to_end(&mut bytes);
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
-        let headers = String::from_utf8_lossy(&bytes[..end]).into_owned();
-        let status = headers.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let body = bytes.get(end + 4..).unwrap_or_default().to_vec();
-        Answer { status: status.unwrap_or_default(), headers, body }
-    }
-
-    fn headers(&self, name: &str) -> Vec<String> {
-        vec![format!("Host: {}", self.host), format!("Cookie: acem3={}", self.tokens[name])]
-    }
-
-    fn get(&self, name: &str, path: &str) -> Answer {
-        self.send(&format!("GET {path}"), &self.headers(name), "")
-    }
-
-    fn post(&self, name: &str, path: &str, fields: &str) -> Answer {
-        let mut headers = self.headers(name);
-        headers.push(format!("Origin: http://{}", self.host));
-        headers.push("Content-Type: application/x-www-form-urlencoded".to_owned());
-        headers.push(format!("Content-Length: {}", fields.len()));
-        self.send(&format!("POST {path}"), &headers, fields)
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn command(folder: &Path) -> Command {
-    let study = folder.join("study.toml");
-    if !study.exists() {
-        fs::write(&study, STUDY).unwrap();
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_acem3"));
-    command
-        .arg("annotate")
-        .arg(demo())
-        .arg("--study")
-        .arg(study)
-        .arg("--out")
-        .arg(folder.join("out"));
-    command
-}
 
 /// Models and texts of the demo cases, by question and first response.
 fn demo_cases() -> Vec<Value> {
@@ -354,10 +234,12 @@ fn site_works_in_a_browser() {
     };
     let dir = tempfile::tempdir().unwrap();
     let site = Site::start(dir.path());
-    let link = |name: &str| format!("http://{}/enter/{}", site.host, site.tokens[name]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/annotate.cjs");
     let mut command = Command::new("node");
-    command.arg(script).args([modules, chromium]).args([link("dr-lee"), link("administrator")]);
+    command
+        .arg(script)
+        .args([modules, chromium])
+        .args([site.link("dr-lee"), site.link("administrator")]);
     let run = command.output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
 }

@@ -7,7 +7,13 @@ mod agree;
 #[cfg(test)]
 mod annotate;
 mod annotate_evaluations;
+#[cfg(test)]
+mod annotate_load;
+#[cfg(test)]
+mod annotate_raters;
 mod annotate_site;
+#[cfg(test)]
+mod annotate_storage;
 #[cfg(test)]
 mod answers_command;
 #[cfg(test)]
@@ -59,6 +65,8 @@ mod encoders;
 mod encoders_command;
 #[cfg(test)]
 mod engine;
+#[cfg(test)]
+mod entered_ratings;
 #[cfg(test)]
 mod folder;
 #[cfg(test)]
@@ -137,11 +145,15 @@ mod quoted_text;
 #[cfg(test)]
 mod rank;
 #[cfg(test)]
+mod rater_coefficients;
+#[cfg(test)]
 #[path = "../fuzz/readers/mod.rs"]
 #[expect(unreachable_pub, reason = "the crate of the fuzz targets exports them")]
 mod readers;
 #[cfg(test)]
 mod recipes;
+#[cfg(test)]
+mod recording_proxy;
 #[cfg(test)]
 mod report;
 #[cfg(test)]

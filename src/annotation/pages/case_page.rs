@@ -100,10 +100,10 @@ impl CasePage<'_> {
             div.case {
                 @if let Some(image) = self.image { (self.figure(image)) }
                 div.texts {
-                    section { h2 { "Question" } p.text { (self.question) } }
+                    section { h2 { "Question" } p.text dir="auto" { (self.question) } }
                     div.sides {
                         @for (i, response) in self.responses.iter().enumerate() {
-                            section { h2 { (response_name(self.responses.len(), i)) } p.text { (response) } }
+                            section { h2 { (response_name(self.responses.len(), i)) } p.text dir="auto" { (response) } }
                         }
                     }
                 }
@@ -114,7 +114,7 @@ impl CasePage<'_> {
                     legend.visually-hidden { "Your ratings" }
                     input type="hidden" name=(OPENED) value=(self.opened);
                     (self.fields)
-                    label.comment { "Comment (optional)" textarea name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (self.state.answers.comment) } }
+                    label.comment { "Comment (optional)" textarea dir="auto" name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (self.state.answers.comment) } }
                     @if !self.is_final { (self.buttons()) }
                 }
             }
@@ -170,7 +170,7 @@ impl CasePage<'_> {
             }
             details.skip open[self.state.status == TaskStatus::Skipped] {
                 summary { "Skip this case" }
-                label { "Reason" input type="text" name=(REASON) maxlength=(MAX_TEXT) value=(self.state.answers.reason); }
+                label { "Reason" input type="text" dir="auto" name=(REASON) maxlength=(MAX_TEXT) value=(self.state.answers.reason); }
                 button type="submit" name=(ACTION) value="skip" { "Skip" }
             }
         }

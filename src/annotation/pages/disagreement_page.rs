@@ -65,11 +65,11 @@ impl DisagreementPage<'_> {
                     figure.image { div.viewer { img src={ (path) "/image" } alt="Case image"; } }
                 }
                 div.texts {
-                    section { h2 { "Question" } p.text { (self.question) } }
+                    section { h2 { "Question" } p.text dir="auto" { (self.question) } }
                     @for (i, response) in self.responses.iter().enumerate() {
                         section {
                             h2 { @if self.responses.len() == 1 { "Answer" } @else { "Answer " (i + 1) } }
-                            p.text { (response) }
+                            p.text dir="auto" { (response) }
                         }
                     }
                 }
@@ -84,7 +84,7 @@ impl DisagreementPage<'_> {
                         }
                     }
                 }
-                label.comment { "Reason (optional)" textarea name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (decided.map_or("", |entry| &entry.comment)) } }
+                label.comment { "Reason (optional)" textarea dir="auto" name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (decided.map_or("", |entry| &entry.comment)) } }
                 div.buttons { button.primary type="submit" { "Save the decision" } }
             }
         };

@@ -1,6 +1,6 @@
 "use strict";
-// What the page of a case does better with a script: digits enter scores, the image zooms, and leaving
-// with unsaved changes asks first.
+// What the page of a case does better with a script: digits enter scores, the image zooms, a failed image says
+// so, and leaving with unsaved changes asks first.
 
 const form = document.querySelector("form.rating");
 if (form) {
@@ -36,6 +36,8 @@ if (viewer) {
     x = Math.min(0, Math.max(least(viewer.clientWidth), x));
     y = Math.min(0, Math.max(least(viewer.clientHeight), y));
     image.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+    // A finger moves the image only if there is more of it than is shown, and the page otherwise.
+    viewer.style.touchAction = scale > 1 ? "none" : "auto";
   };
   const zoom = (factor, px, py) => {
     const next = Math.min(12, Math.max(1, scale * factor));
@@ -52,6 +54,7 @@ if (viewer) {
     event.preventDefault();
   }, { passive: false });
   viewer.addEventListener("pointerdown", (event) => {
+    if (scale === 1) return;
     drag = { px: event.clientX - x, py: event.clientY - y };
     viewer.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -62,7 +65,7 @@ if (viewer) {
     y = event.clientY - drag.py;
     show();
   });
-  viewer.addEventListener("pointerup", () => { drag = null; });
+  for (const end of ["pointerup", "pointercancel"]) viewer.addEventListener(end, () => { drag = null; });
   const bar = document.createElement("div");
   bar.className = "zoom";
   const button = (text, label, act) => {
@@ -80,4 +83,23 @@ if (viewer) {
     button(text, `Move the view ${label}`, () => { x += dx; y += dy; show(); });
   }
   viewer.after(bar);
+  const note = document.createElement("p");
+  note.setAttribute("role", "alert");
+  bar.after(note);
+  const tell = () => {
+    const failed = image.complete && image.naturalWidth === 0;
+    viewer.hidden = bar.hidden = failed;
+    note.hidden = !failed;
+    note.textContent = failed ? "The image cannot be shown. Reload the page, or tell the administrator." : "";
+  };
+  image.addEventListener("load", tell);
+  image.addEventListener("error", tell);
+  tell();
+  // Another window changes the image only, so that scores on the page stay.
+  const windowForm = document.querySelector("form.window");
+  if (windowForm) windowForm.addEventListener("submit", (event) => {
+    event.preventDefault();
+    image.src = image.src.split("?")[0] + "?" + new URLSearchParams(new FormData(windowForm));
+    viewer.parentElement.querySelector("figcaption a").href = image.src;
+  });
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use anyhow::Error;
 use axum::extract::{Form, Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
-use super::responses::{denied, message, visitor};
+use super::png_images::ShownImage;
+use super::responses::{denied, message, print_failure, print_unsaved, visitor};
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
 use crate::annotation::pages::disagreement_page::{DisagreementPage, VALUE, disagreement_list};
@@ -87,11 +89,12 @@ pub(super) async fn decide(
     };
     let recording = Arc::clone(&site);
     let stored = tokio::task::spawn_blocking(move || recording.adjudicate(entry)).await;
-    if matches!(stored, Ok(Ok(()))) {
-        return Redirect::to("/admin/disagreements").into_response();
+    if let Err(error) = stored.map_err(Error::from).flatten() {
+        print_unsaved("decision of the administrator", &error);
+        let text = "The decision could not be saved. Go back and try again.";
+        return message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
     }
-    let text = "The decision could not be saved. Go back and try again.";
-    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
+    Redirect::to("/admin/disagreements").into_response()
 }
 
 /// Sends the image of the case of a disagreement.
@@ -104,11 +107,15 @@ pub(super) async fn image(
         Ok((_, task)) => task.case.image.clone(),
         Err(response) => return response,
     };
-    let reading = Arc::clone(&site);
-    let png = tokio::task::spawn_blocking(move || source.map(|source| reading.png(&source, None)));
-    match png.await {
-        Ok(Some(Ok(png))) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
-        _ => message(&site, StatusCode::NOT_FOUND, "No image", "The image cannot be shown."),
+    let Some(source) = source else {
+        return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
+    };
+    match site.images.png(ShownImage { source, window: None }).await {
+        Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
+        Err(error) => {
+            print_failure("image of a disagreement", &error);
+            message(&site, StatusCode::NOT_FOUND, "No image", "The image cannot be shown.")
+        }
     }
 }
 

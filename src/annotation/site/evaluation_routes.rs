@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use anyhow::Error;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
@@ -11,7 +12,7 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use super::access::Visitor;
 use super::rater_routes::shown_image;
 use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
-use super::responses::{denied, message, visitor};
+use super::responses::{denied, message, print_unsaved, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace, TaskStatus};
 use crate::annotation::pages::case_page::{CasePage, PagePosition};
@@ -39,11 +40,17 @@ pub(super) async fn open(State(site): State<Arc<SiteState>>, headers: HeaderMap)
         SentAnswers { action: EntryAction::Open, answers: TaskAnswers::default(), seconds: 0.0 };
     let recording = Arc::clone(&site);
     let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-    if matches!(stored, Ok(Ok(true))) {
-        return next;
+    match stored.map_err(Error::from).flatten() {
+        Ok(true) => next,
+        Ok(false) => not_open(&site),
+        Err(error) => {
+            let rater = site.plan.config.raters.get(rater).map_or("", |rater| &rater.name);
+            print_unsaved(&format!("{rater}, start of the evaluations"), &error);
+            let text =
+                "The start could not be saved. Go back and try again, and tell the administrator.";
+            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
+        }
     }
-    let text = "The start could not be saved. Go back and try again, and tell the administrator.";
-    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text)
 }
 
 /// Shows the evaluations of a task.

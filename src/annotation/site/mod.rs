@@ -6,6 +6,7 @@ mod admin_routes;
 mod allowed_hosts;
 mod evaluation_routes;
 mod guard;
+mod png_images;
 mod rater_routes;
 mod requested_task;
 mod responses;

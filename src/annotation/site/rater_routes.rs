@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
+use super::png_images::ShownImage;
 use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
-use super::responses::message;
+use super::responses::{message, print_failure};
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
 use crate::annotation::pages::case_page::{CaseImage, CasePage, PagePosition};
@@ -95,21 +96,21 @@ pub(super) async fn show_image(
     Query(window): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let source = match requested_task(&site, &number, &headers) {
-        Ok(case) => case.task.case.image.clone(),
+    let (case, source) = match requested_task(&site, &number, &headers) {
+        Ok(case) => (case.describe(&site), case.task.case.image.clone()),
         Err(response) => return response,
     };
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    let reading = Arc::clone(&site);
-    let png = tokio::task::spawn_blocking(move || reading.png(&source, window.window())).await;
-    if let Ok(Ok(png)) = png {
-        return ([(CONTENT_TYPE, "image/png")], png).into_response();
+    match site.images.png(ShownImage { source, window: window.window() }).await {
+        Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
+        Err(error) => {
+            print_failure(&format!("{case}: no image"), &error);
+            let text = "The image cannot be shown. Please tell the administrator.";
+            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
+        }
     }
-    // The reason names the file, which raters must not see.
-    let text = "The image cannot be shown. Please tell the administrator.";
-    message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
 }
 
 /// Returns how the image of a task is shown, if it has one.
@@ -119,7 +120,7 @@ pub(super) fn shown_image(
     window: Option<[f64; 2]>,
 ) -> Option<CaseImage> {
     let source = task.case.image.as_ref()?;
-    Some(CaseImage { is_dicom: site.is_dicom(source), window })
+    Some(CaseImage { is_dicom: site.images.is_dicom(source), window })
 }
 
 fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> String {

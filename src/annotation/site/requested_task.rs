@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use anyhow::Error;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::access::Visitor;
-use super::responses::{denied, message, visitor};
+use super::responses::{denied, message, print_unsaved, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
 use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace};
@@ -91,6 +92,18 @@ pub(super) fn requested_task<'a>(
     })
 }
 
+impl RequestedTask<'_> {
+    /// Returns the rater and the number of the case, for messages on the terminal.
+    pub(super) fn describe(&self, site: &SiteState) -> String {
+        describe_task(site, self.rater, self.place)
+    }
+}
+
+fn describe_task(site: &SiteState, rater: usize, place: usize) -> String {
+    let rater = site.plan.config.raters.get(rater).map_or("", |rater| &rater.name);
+    format!("{rater}, case {}", place + 1)
+}
+
 impl SentForm<'_> {
     /// Stores the answers and returns the next page. `page` renders the page of the task. The answer is
     /// sent after the entries are on disk.
@@ -111,9 +124,13 @@ impl SentForm<'_> {
         let sent = SentAnswers { action, answers, seconds: form.seconds };
         // The write waits for the disk, so it has a thread of its own.
         let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-        let Ok(Ok(is_stored)) = stored else {
-            let text = "Your entries could not be saved. Go back and try again, and tell the administrator.";
-            return message(site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
+        let is_stored = match stored.map_err(Error::from).flatten() {
+            Ok(is_stored) => is_stored,
+            Err(error) => {
+                print_unsaved(&describe_task(site, self.place.rater, self.place.place), &error);
+                let text = "Your entries could not be saved. Go back and try again, and tell the administrator.";
+                return message(site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
+            }
         };
         if !is_stored {
             let text = "The case is final, so its answers cannot change.";

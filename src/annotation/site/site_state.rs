@@ -1,20 +1,19 @@
 //! What all requests share: the study, the ratings and the images.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use acem3_vision::{DicomView, DicomWindow};
 use anyhow::{Context as _, Result};
 
 use super::access::AccessLinks;
 use super::allowed_hosts::AllowedHosts;
+use super::png_images::PngImages;
 use crate::annotation::journal::{
     AdjudicationEntry, EntryAction, JournalEntry, LineJournal, RatingState, SCHEMA, TaskAnswers,
     TaskPlace, TaskStatus,
 };
 use crate::annotation::study::{Part, StudyPlan};
-use crate::data::cases::ImageSource;
-use crate::data::images::{ImageReader, encode_png};
+use crate::data::images::ImageReader;
 use crate::support::terminal::clock::format_rfc3339;
 
 /// Shared state of the site.
@@ -27,7 +26,8 @@ pub struct SiteState {
     pub hosts: AllowedHosts,
     ratings: Mutex<Ratings>,
     adjudications: Mutex<Adjudications>,
-    images: Mutex<ImageReader>,
+    /// Images of the cases.
+    pub(super) images: Arc<PngImages>,
 }
 
 /// The journal with the state that it adds up to.
@@ -76,7 +76,8 @@ impl SiteState {
         let StudyJournals { ratings: journal, state, adjudications, decided } = journals;
         let ratings = Mutex::new(Ratings { journal, state });
         let adjudications = Mutex::new(Adjudications { journal: adjudications, entries: decided });
-        Self { plan, access, hosts, ratings, adjudications, images: Mutex::new(images) }
+        let images = Arc::new(PngImages::new(images));
+        Self { plan, access, hosts, ratings, adjudications, images }
     }
 
     /// Returns what the administrator decided, in order.
@@ -148,35 +149,9 @@ impl SiteState {
         ratings.state.apply(place, &entry);
         Ok(true)
     }
-
-    /// Returns the image of a case as PNG, which has the pixels and nothing else of the file. `window`:
-    /// center and width of a DICOM image.
-    ///
-    /// # Errors
-    /// If the image cannot be read.
-    pub(super) fn png(&self, source: &ImageSource, window: Option<[f64; 2]>) -> Result<Vec<u8>> {
-        let (image, limits) = {
-            let mut reader = lock(&self.images);
-            (reader.read(source).map_err(anyhow::Error::msg)?, *reader.limits())
-        };
-        let loaded = match window.filter(|_| image.is_dicom()) {
-            Some([center, width]) => {
-                let window = DicomWindow::CenterWidth { center, width: width.max(1.0) };
-                let view = DicomView { window, ..image.view().clone() };
-                image.with_view(view).load(&limits)
-            }
-            None => image.load(&limits),
-        };
-        Ok(encode_png(&loaded.map_err(anyhow::Error::msg)?.decoded)?)
-    }
-
-    /// Returns true if the image of a case is a DICOM object, whose window can be changed.
-    pub(super) fn is_dicom(&self, source: &ImageSource) -> bool {
-        lock(&self.images).read(source).is_ok_and(|image| image.is_dicom())
-    }
 }
 
 /// Locks a value. It is consistent after a panic: an entry is applied after it is written.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases, tasks_of_
 use crate::cli::args::AnnotateArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
 use crate::cli::commands::output::write_stdout;
-use crate::data::cases::{self, Case};
+use crate::data::cases::{self, Case, ImageSource};
 use crate::data::images::ImageReader;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{FolderLock, create_folder};
@@ -143,7 +143,7 @@ fn write_results(args: &AnnotateArgs, results: &StudyResults) -> Result<Exit> {
 /// Reads the cases.
 ///
 /// # Errors
-/// If a case cannot be read: a study must not lack cases in silence.
+/// If a case cannot be read or its image does not exist: a study must not lack cases in silence.
 fn read_cases(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Vec<Case>> {
     let path = &args.source.path;
     let mut source = cases::open(path, &args.source.to_options(1))?;
@@ -156,7 +156,15 @@ fn read_cases(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Vec<Case>> {
     let (mut cases, mut problems) = (Vec::new(), Vec::new());
     for case in source.by_ref() {
         match case {
-            Ok(case) => cases.push(case),
+            Ok(case) => {
+                if let Some(ImageSource::File(image)) = &case.image
+                    && !image.exists()
+                {
+                    let text = format!("case {}: {}: no such file", case.id, image.display());
+                    problems.push(escape_control_chars(&text));
+                }
+                cases.push(case);
+            }
             Err(problem) => problems.push(escape_control_chars(&problem.to_string())),
         }
     }
