@@ -6,11 +6,13 @@ mod ablate;
 mod agree;
 #[cfg(test)]
 mod annotate;
+#[cfg(test)]
 mod annotate_evaluations;
 #[cfg(test)]
 mod annotate_load;
 #[cfg(test)]
 mod annotate_raters;
+#[cfg(test)]
 mod annotate_site;
 #[cfg(test)]
 mod annotate_storage;
