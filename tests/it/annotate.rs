@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::annotate_site::{STUDY, Site, command, demo};
-use crate::browser::find_browser;
+use crate::browser::run_in_browser;
 
 /// Number of scores of a response: ten criteria and the final score.
 const SCORES: usize = 11;
@@ -224,24 +224,10 @@ fn requests_of_strangers_are_refused() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "prints the reason for a skipped test")]
 fn site_works_in_a_browser() {
-    let Some((modules, chromium)) = find_browser() else {
-        eprintln!(
-            "skipped: ACEM3_BROWSER is not a folder with playwright-core and axe-core, or chromium is missing"
-        );
-        return;
-    };
     let dir = tempfile::tempdir().unwrap();
     let site = Site::start(dir.path());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/annotate.cjs");
-    let mut command = Command::new("node");
-    command
-        .arg(script)
-        .args([modules, chromium])
-        .args([site.link("dr-lee"), site.link("administrator")]);
-    let run = command.output().unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    run_in_browser("annotate.cjs", &[&site.link("dr-lee"), &site.link("administrator")]);
 }
 
 #[test]

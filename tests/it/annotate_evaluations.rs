@@ -9,6 +9,7 @@ use acem3::judging::run::record::checksum::append_checksum;
 use serde_json::{Value, json};
 
 use crate::annotate_site::{Answer, Site, command, demo};
+use crate::browser::run_in_browser;
 
 const RATER: &str = "dr-lee";
 /// Folders of the runs. Their names stand for the judges, so no page may contain them.
@@ -202,4 +203,16 @@ fn runs_that_do_not_fit_are_rejected() {
     let output = command(dir.path()).arg("--results").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("evaluations") && error.contains("missing"), "{error}");
+}
+
+#[test]
+fn evaluations_work_in_a_browser() {
+    for (way, judges) in [("choose", &JUDGES[..]), ("score", &JUDGES[..1])] {
+        let dir = tempfile::tempdir().unwrap();
+        write_runs(dir.path());
+        write_study(dir.path(), &format!("stages = []\nevaluations = {judges:?}"));
+        let site = Site::start(dir.path());
+        let links = [site.link(RATER), site.link("administrator")];
+        run_in_browser("annotate_evaluations.cjs", &[&links[0], &links[1], way]);
+    }
 }

@@ -23,24 +23,31 @@ pub(crate) fn find_browser() -> Option<(PathBuf, PathBuf)> {
     Some((modules, found.find(|path| path.is_file())?))
 }
 
-#[expect(clippy::print_stderr, reason = "prints axe violations and the reason for skipped tests")]
-fn check_page(folder: &Folder, page: &str, expected: &serde_json::Value) {
+/// Runs a script of `tests/browser` with the folder of modules, the browser and these arguments, and
+/// returns what it printed. Returns `None` if there is no browser.
+#[expect(clippy::print_stderr, reason = "prints the reason for skipped tests")]
+pub(crate) fn run_in_browser(script: &str, args: &[&str]) -> Option<String> {
     let Some((modules, chromium)) = find_browser() else {
         eprintln!(
             "skipped: ACEM3_BROWSER is not a folder with playwright-core and axe-core, or chromium is missing"
         );
-        return;
+        return None;
     };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.cjs");
-    let run = Command::new("node")
-        .arg(script)
-        .args([&modules, &chromium, &folder.path(page)])
-        .arg(expected.to_string())
-        .output()
-        .unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser").join(script);
+    let mut command = Command::new("node");
+    let run = command.arg(script).args([&modules, &chromium]).args(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(run.status.success(), "{}", text(&run.stderr));
-    eprintln!("{page}: {}", text(&run.stdout).trim());
+    Some(text(&run.stdout))
+}
+
+#[expect(clippy::print_stderr, reason = "prints what the script found")]
+fn check_page(folder: &Folder, page: &str, expected: &serde_json::Value) {
+    let path = folder.path(page);
+    let args = [path.to_str().unwrap(), &expected.to_string()];
+    if let Some(printed) = run_in_browser("report.cjs", &args) {
+        eprintln!("{page}: {}", printed.trim());
+    }
 }
 
 /// Judges cases with hostile and long texts in two scripts, and one case without its image file.

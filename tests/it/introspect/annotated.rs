@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::discussions::{build_index, discuss, start_adviser, start_reviewer};
 use super::{lines, training_folder};
 use crate::annotate_site::Site;
+use crate::browser::run_in_browser;
 use crate::folder::Folder;
 
 const STUDY: &str = "name = \"Unresolved\"\nraters = [\"dr-ada\"]\nstages = [\"decision\"]\n";
@@ -100,4 +101,21 @@ fn studies_of_decisions_need_pairs() {
     folder.write("study.toml", &STUDY.replace("[\"decision\"]", "[\"ratings\"]"));
     let output = folder.run(&[&args[..], &flags].concat());
     assert!(output.stderr.contains("is about decisions"), "{}", output.stderr);
+}
+
+#[test]
+fn decision_page_works_in_a_browser() {
+    let folder = training_folder();
+    let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
+    let output = discuss(&folder, [&adviser, &reviewer], &["--wait-for-people"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stderr);
+    folder.write("study.toml", STUDY);
+    let site = Site::start_command(&mut annotate(&folder, &["--listen", "127.0.0.1:0"]));
+    let printed = run_in_browser("annotate_decisions.cjs", &[&site.link("dr-ada")]);
+    site.kill();
+    if printed.is_some() {
+        assert!(annotate(&folder, &["--results"]).output().unwrap().status.success());
+        let decided = lines(&folder.read("decided/decisions.jsonl"));
+        assert_eq!(decided[0]["decision"]["accept"], 2);
+    }
 }
