@@ -11,8 +11,9 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
 use super::rater_routes::shown_image;
-use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
+use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{denied, message, print_unsaved, visitor};
+use super::sent_form::{SentForm, ShownForm};
 use super::site_state::{SentAnswers, SiteState};
 use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace, TaskStatus};
 use crate::annotation::pages::case_page::{CasePage, PagePosition};

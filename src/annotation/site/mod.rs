@@ -11,6 +11,7 @@ mod rater_routes;
 mod requested_task;
 mod responses;
 mod router;
+mod sent_form;
 mod server;
 mod session;
 mod site_state;

@@ -10,8 +10,9 @@ use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
 use super::png_images::ShownImage;
-use super::requested_task::{CaseQuery, RequestedTask, SentForm, ShownForm, requested_task};
+use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{message, print_failure};
+use super::sent_form::{SentForm, ShownForm};
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
 use crate::annotation::pages::case_page::{CaseImage, CasePage, PagePosition};

@@ -1,20 +1,13 @@
-//! The task that a rater asks for, and the form that the rater sends about it.
+//! The task that a rater asks for.
 
-use std::sync::Arc;
-use std::time::SystemTime;
-
-use anyhow::Error;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use axum::response::Response;
 use serde::Deserialize;
 
 use super::access::Visitor;
-use super::responses::{denied, message, print_unsaved, visitor};
-use super::site_state::{SentAnswers, SiteState};
-use super::submitted_form::SubmittedForm;
-use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace};
-use crate::annotation::study::{AssignedTask, Part, RatingScheme, Task};
-use crate::support::terminal::clock::unix_seconds;
+use super::responses::{denied, message, visitor};
+use super::site_state::SiteState;
+use crate::annotation::study::{AssignedTask, Part, Task};
 
 /// What an address says besides the case: the window of a DICOM image.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -45,33 +38,6 @@ pub(super) struct RequestedTask<'a> {
     pub(super) task: &'a Task,
 }
 
-/// What a page shows besides the task and the stored answers.
-#[derive(Clone, Copy)]
-pub(super) struct ShownForm<'a> {
-    /// Center and width of a DICOM image.
-    pub(super) window: Option<[f64; 2]>,
-    /// Number of the suggestion that fills an own evaluation.
-    pub(super) prefilled: Option<usize>,
-    /// What is missing.
-    pub(super) missing: &'a [String],
-    /// What just happened.
-    pub(super) notice: &'a str,
-}
-
-/// A form about a task, with what belongs to its part of the study.
-pub(super) struct SentForm<'a> {
-    /// Where the answers belong.
-    pub(super) place: TaskPlace,
-    /// The fields of the part.
-    pub(super) scheme: RatingScheme<'a>,
-    /// True if the rater saw the second text first.
-    pub(super) is_swapped: bool,
-    /// Names and values.
-    pub(super) fields: &'a [(String, String)],
-    /// Address of the pages of the part, without the number.
-    pub(super) path: &'static str,
-}
-
 /// Returns the task that a rater asks for, or the answer to everybody else.
 #[expect(clippy::result_large_err, reason = "the error is the response, which is sent at once")]
 pub(super) fn requested_task<'a>(
@@ -99,80 +65,13 @@ impl RequestedTask<'_> {
     }
 }
 
-fn describe_task(site: &SiteState, rater: usize, place: usize) -> String {
+/// Returns the name of a rater and the number of a case.
+pub(super) fn describe_task(site: &SiteState, rater: usize, place: usize) -> String {
     let rater = site.plan.config.raters.get(rater).map_or("", |rater| &rater.name);
     format!("{rater}, case {}", place + 1)
 }
 
-impl SentForm<'_> {
-    /// Stores the answers and returns the next page. `page` renders the page of the task. The answer is
-    /// sent after the entries are on disk.
-    pub(super) async fn store(
-        self,
-        site: &Arc<SiteState>,
-        page: impl Fn(&ShownForm) -> String,
-    ) -> Response {
-        let now = unix_seconds(SystemTime::now());
-        let form = SubmittedForm::new(&self.scheme, self.fields, now);
-        let mut missing = form.missing(&self.scheme);
-        if missing.is_empty() && form.is_submission() {
-            missing.extend(site.decision_problem(self.place, &form.answers));
-        }
-        let action = form.action(missing.is_empty());
-        let answers = if self.is_swapped { form.answers.exchanged() } else { form.answers };
-        let (place, recording) = (self.place, Arc::clone(site));
-        let sent = SentAnswers { action, answers, seconds: form.seconds };
-        // The write waits for the disk, so it has a thread of its own.
-        let stored = tokio::task::spawn_blocking(move || recording.record(place, sent)).await;
-        let is_stored = match stored.map_err(Error::from).flatten() {
-            Ok(is_stored) => is_stored,
-            Err(error) => {
-                print_unsaved(&describe_task(site, self.place.rater, self.place.place), &error);
-                let text = "Your entries could not be saved. Go back and try again, and tell the administrator.";
-                return message(site, StatusCode::INTERNAL_SERVER_ERROR, "Not saved", text);
-            }
-        };
-        if !is_stored {
-            let text = "The case is final, so its answers cannot change.";
-            return message(site, StatusCode::CONFLICT, "Already submitted", text);
-        }
-        if !missing.is_empty() {
-            let shown = ShownForm {
-                window: None,
-                prefilled: None,
-                missing: &missing,
-                notice: "Saved as a draft.",
-            };
-            return (StatusCode::UNPROCESSABLE_ENTITY, Html(page(&shown))).into_response();
-        }
-        if action == EntryAction::Save {
-            let shown = ShownForm { window: None, prefilled: None, missing: &[], notice: "Saved." };
-            return Html(page(&shown)).into_response();
-        }
-        let places = site.places(place.part, place.rater);
-        let next = site.read_ratings(|ratings| {
-            ratings.next_open(place.part, place.rater, &places, Some(place.place))
-        });
-        let next =
-            next.map_or_else(|| "/".to_owned(), |next| format!("{}/{}", self.path, next + 1));
-        Redirect::to(&next).into_response()
-    }
-}
-
 impl SiteState {
-    /// Returns what is wrong with a decision about an unresolved pair; `None` if nothing is.
-    fn decision_problem(&self, place: TaskPlace, answers: &TaskAnswers) -> Option<String> {
-        let (assigned, task) = self.plan.assigned(place.rater, place.place)?;
-        let pair = self.plan.unresolved.get(assigned.task)?;
-        let Some(labels) = task.labels() else {
-            return Some(
-                "The case has no known final scores, so a judge cannot learn it.".to_owned(),
-            );
-        };
-        let checked = pair.check(answers.decision_value(""), labels, &self.plan.rubric);
-        checked.err().map(|error| format!("{error:#}"))
-    }
-
     /// Returns the places of the tasks that a rater may open in a part.
     pub(super) fn places(&self, part: Part, rater: usize) -> Vec<usize> {
         self.read_ratings(|ratings| match part {
