@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::access::Visitor;
-use super::png_images::ShownImage;
+use super::png_images::RequestedImage;
 use super::responses::{denied, message, print_failure, print_unsaved, visitor};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
@@ -132,7 +132,7 @@ pub(super) async fn show_image(
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    match site.images.png(ShownImage { source, window: window.window() }).await {
+    match site.images.png(RequestedImage { source, window: window.window() }).await {
         Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
         Err(error) => {
             print_failure(&format!("{}: no image", describe_place(&site, place)), &error);
