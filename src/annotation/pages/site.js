@@ -84,7 +84,7 @@ if (viewer) {
   }
   viewer.after(bar);
   const note = document.createElement("p");
-  note.setAttribute("role", "alert");
+  note.setAttribute("aria-live", "polite");
   bar.after(note);
   const tell = () => {
     const failed = image.complete && image.naturalWidth === 0;

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
-use super::png_images::ShownImage;
+use super::png_images::RequestedImage;
 use super::responses::{denied, message, print_failure, print_unsaved, visitor};
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
@@ -110,7 +110,7 @@ pub(super) async fn image(
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    match site.images.png(ShownImage { source, window: None }).await {
+    match site.images.png(RequestedImage { source, window: None }).await {
         Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
         Err(error) => {
             print_failure("image of a disagreement", &error);

@@ -1,7 +1,7 @@
 //! The images of cases as PNG, which has the pixels and nothing else of a file.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
 use acem3_vision::{DecodedImage, DicomView, DicomWindow};
@@ -12,7 +12,6 @@ use image::{ExtendedColorType, ImageEncoder as _};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::site_state::lock;
 use crate::data::cases::ImageSource;
 use crate::data::images::{ImageReader, encode_png};
 
@@ -21,7 +20,7 @@ const CACHED_BYTES: usize = 128 << 20;
 
 /// An image as a page shows it: center and width of a DICOM window, or the window of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ShownImage {
+pub(super) struct RequestedImage {
     /// Where the image is.
     pub(super) source: ImageSource,
     /// Center and width of the window of a DICOM image.
@@ -32,7 +31,7 @@ pub(super) struct ShownImage {
 pub(super) struct PngImages {
     reader: Mutex<ImageReader>,
     /// The most recent images, the newest last.
-    recent: Mutex<VecDeque<(ShownImage, Bytes)>>,
+    recent: Mutex<VecDeque<(RequestedImage, Bytes)>>,
     /// Images that are encoded at the same time: as many as there are cores, so that threads are left that
     /// write answers to the disk.
     encoding: Semaphore,
@@ -51,14 +50,14 @@ impl PngImages {
 
     /// Returns true if an image is a DICOM object, whose window can be changed.
     pub(super) fn is_dicom(&self, source: &ImageSource) -> bool {
-        lock(&self.reader).read(source).is_ok_and(|image| image.is_dicom())
+        self.reader().read(source).is_ok_and(|image| image.is_dicom())
     }
 
     /// Returns an image as PNG.
     ///
     /// # Errors
     /// If the image cannot be read.
-    pub(super) async fn png(self: &Arc<Self>, image: ShownImage) -> Result<Bytes> {
+    pub(super) async fn png(self: &Arc<Self>, image: RequestedImage) -> Result<Bytes> {
         if let Some(png) = self.cached(&image) {
             return Ok(png);
         }
@@ -67,19 +66,27 @@ impl PngImages {
         spawn_blocking(move || images.encode(image)).await?
     }
 
-    fn cached(&self, image: &ShownImage) -> Option<Bytes> {
-        let recent = lock(&self.recent);
+    fn reader(&self) -> MutexGuard<'_, ImageReader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recent(&self) -> MutexGuard<'_, VecDeque<(RequestedImage, Bytes)>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cached(&self, image: &RequestedImage) -> Option<Bytes> {
+        let recent = self.recent();
         recent.iter().find(|(cached, _)| cached == image).map(|(_, png)| png.clone())
     }
 
     /// Reads, encodes and caches an image.
-    fn encode(&self, shown: ShownImage) -> Result<Bytes> {
+    fn encode(&self, shown: RequestedImage) -> Result<Bytes> {
         // Another request may have encoded it while this one waited.
         if let Some(png) = self.cached(&shown) {
             return Ok(png);
         }
         let (image, limits) = {
-            let mut reader = lock(&self.reader);
+            let mut reader = self.reader();
             (reader.read(&shown.source).map_err(Error::msg)?, *reader.limits())
         };
         let loaded = match shown.window.filter(|_| image.is_dicom()) {
@@ -91,9 +98,9 @@ impl PngImages {
             None => image.load(&limits),
         };
         let png = Bytes::from(encode_small_png(&loaded.map_err(Error::msg)?.decoded)?);
-        let mut recent = lock(&self.recent);
+        let mut recent = self.recent();
         recent.push_back((shown, png.clone()));
-        let size = |recent: &VecDeque<(ShownImage, Bytes)>| {
+        let size = |recent: &VecDeque<(RequestedImage, Bytes)>| {
             recent.iter().map(|(_, png)| png.len()).sum::<usize>()
         };
         while recent.len() > 1 && size(&recent) > CACHED_BYTES {
@@ -122,11 +129,11 @@ mod tests {
 
     use super::*;
 
-    fn shown(name: &str, picture: &image::DynamicImage) -> ShownImage {
+    fn shown(name: &str, picture: &image::DynamicImage) -> RequestedImage {
         let mut bytes = std::io::Cursor::new(Vec::new());
         picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
         let bytes = Arc::from(bytes.into_inner());
-        ShownImage { source: ImageSource::Bytes { name: name.to_owned(), bytes }, window: None }
+        RequestedImage { source: ImageSource::Bytes { name: name.to_owned(), bytes }, window: None }
     }
 
     #[test]
@@ -143,7 +150,7 @@ mod tests {
             assert_eq!(sent.to_rgb8(), picture.to_rgb8());
             assert_eq!(images.cached(&shown), Some(png));
         }
-        let other = ShownImage {
+        let other = RequestedImage {
             window: Some([1.0, 2.0]),
             ..shown("a", &image::GrayImage::new(5, 4).into())
         };

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
-use super::png_images::ShownImage;
+use super::png_images::RequestedImage;
 use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{message, print_failure};
 use super::sent_form::{SentForm, ShownForm};
@@ -104,7 +104,7 @@ pub(super) async fn show_image(
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    match site.images.png(ShownImage { source, window: window.window() }).await {
+    match site.images.png(RequestedImage { source, window: window.window() }).await {
         Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
         Err(error) => {
             print_failure(&format!("{case}: no image"), &error);

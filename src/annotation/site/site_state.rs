@@ -152,6 +152,6 @@ impl SiteState {
 }
 
 /// Locks a value. It is consistent after a panic: an entry is applied after it is written.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
