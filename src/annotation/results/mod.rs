@@ -1,15 +1,18 @@
 //! The results of a study, in files that other commands read.
 
-mod adjudicated_tables;
-mod detail_table;
+mod csv_files;
 pub(crate) mod disagreement;
 pub(crate) mod live_agreement;
-mod preference_table;
 pub(crate) mod rated_items;
 mod rated_tasks;
-mod score_table;
+mod studio_export;
+
+use std::path::Path;
 
 use anyhow::Result;
+
+use self::csv_files::{adjudicated_tables, detail_table, preference_table, score_table};
+use self::studio_export::{labeling_config, tasks_file};
 
 use crate::annotation::journal::{AdjudicationEntry, RatingState};
 use crate::annotation::study::StudyPlan;
@@ -27,6 +30,10 @@ pub enum ResultFile {
     AdjudicatedPreferences,
     /// Times, sides, comments and reasons.
     Details,
+    /// All ratings as tasks with annotations of Label Studio.
+    LabelStudioTasks,
+    /// The labeling configuration of Label Studio for these tasks.
+    LabelStudioConfig,
 }
 
 /// What the results are written from.
@@ -38,16 +45,20 @@ pub struct StudyResults<'a> {
     pub ratings: &'a RatingState,
     /// What the administrator decided, in order.
     pub decided: &'a [AdjudicationEntry],
+    /// Folder of the cases, which the names of images are relative to.
+    pub image_folder: &'a Path,
 }
 
 impl ResultFile {
     /// All files.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Scores,
         Self::Preferences,
         Self::AdjudicatedScores,
         Self::AdjudicatedPreferences,
         Self::Details,
+        Self::LabelStudioTasks,
+        Self::LabelStudioConfig,
     ];
 
     /// Returns the name of the file.
@@ -58,6 +69,8 @@ impl ResultFile {
             Self::AdjudicatedScores => "adjudicated_scores.csv",
             Self::AdjudicatedPreferences => "adjudicated_preferences.csv",
             Self::Details => "details.csv",
+            Self::LabelStudioTasks => "label_studio.json",
+            Self::LabelStudioConfig => "label_studio.xml",
         }
     }
 
@@ -69,21 +82,37 @@ impl ResultFile {
             Self::AdjudicatedScores => "scores that you decided after raters differed",
             Self::AdjudicatedPreferences => "preferences that you decided after raters differed",
             Self::Details => "status, time, side, comment and reason of each case",
+            Self::LabelStudioTasks => {
+                "tasks and annotations for Label Studio and `acem3 agree --labels`"
+            }
+            Self::LabelStudioConfig => "labeling configuration of Label Studio for these tasks",
         }
     }
 
-    /// Returns the content. Only submitted answers are results; the details have all.
+    /// Returns the media type of the file.
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::LabelStudioTasks => "application/json",
+            Self::LabelStudioConfig => "application/xml; charset=utf-8",
+            _ => "text/csv; charset=utf-8",
+        }
+    }
+
+    /// Returns the content. Only submitted answers are results; the details have all, and the
+    /// tasks of Label Studio the skipped ones too.
     ///
     /// # Errors
-    /// If the table cannot be written.
+    /// If the content cannot be written.
     pub fn content(self, results: &StudyResults) -> Result<String> {
-        let StudyResults { plan, ratings, decided } = *results;
+        let StudyResults { plan, ratings, decided, image_folder } = *results;
         match self {
             Self::AdjudicatedScores => adjudicated_tables::write_scores(decided),
             Self::AdjudicatedPreferences => adjudicated_tables::write_preferences(decided),
             Self::Scores => score_table::write(plan, ratings),
             Self::Preferences => preference_table::write(plan, ratings),
             Self::Details => detail_table::write(plan, ratings),
+            Self::LabelStudioTasks => tasks_file::write(plan, ratings, image_folder),
+            Self::LabelStudioConfig => Ok(labeling_config::write(plan)),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::RatingState;
+use crate::annotation::results::rated_tasks::rated_tasks;
 use crate::annotation::study::StudyPlan;
 use crate::support::tables::Table;
 
@@ -21,7 +21,10 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// Writes the table, with a row for each task of each rater.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let mut table = Table::new(COLUMNS);
     for rated in rated_tasks(plan, ratings) {
         let models = rated.task.models();

@@ -1,0 +1,6 @@
+//! Results as tables: scores, preferences, decisions and details.
+
+pub(super) mod adjudicated_tables;
+pub(super) mod detail_table;
+pub(super) mod preference_table;
+pub(super) mod score_table;
