@@ -1,8 +1,7 @@
 //! The site for human raters, through the program: rating, blindness, kills, results, and hostile requests.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -103,11 +102,14 @@ fn ratings_survive_kills_and_are_exported() {
     let admin = site.get("administrator", "/admin").text();
     assert!(admin.contains("dr-lee") && admin.contains("1.00"), "{admin}");
     let scores = site.get("administrator", "/admin/results/scores.csv").text();
+    let tasks = site.get("administrator", "/admin/results/label_studio.json");
+    assert_eq!(tasks.header("content-type"), Some("application/json"));
     site.kill();
     let status = command(dir.path()).arg("--results").stdout(Stdio::null()).status().unwrap();
     assert!(status.success());
     let out = dir.path().join("out");
     assert_eq!(fs::read_to_string(out.join("scores.csv")).unwrap(), scores);
+    assert_eq!(fs::read(out.join("label_studio.json")).unwrap(), tasks.body);
     check_scores(&scores, &cases);
     let preferences = fs::read_to_string(out.join("preferences.csv")).unwrap();
     assert_eq!(preferences.lines().count(), 1 + 2 * count);

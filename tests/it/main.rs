@@ -110,6 +110,8 @@ mod knowledge_command;
 #[cfg(test)]
 mod knowledge_completion;
 #[cfg(test)]
+mod label_studio;
+#[cfg(test)]
 mod layering;
 #[cfg(test)]
 mod length_control;

@@ -43,6 +43,8 @@ pub struct TaskState {
     pub answers: TaskAnswers,
     /// Seconds on the page, over all visits that ended with an entry.
     pub seconds: f64,
+    /// Time of the last entry, in UTC.
+    pub time: String,
 }
 
 /// The states of all tasks, by rater and then in the rater's order.
@@ -107,6 +109,7 @@ impl RatingState {
         };
         state.answers = entry.answers.clone();
         state.seconds += entry.seconds;
+        state.time.clone_from(&entry.time);
     }
 
     /// Returns the state of a task.

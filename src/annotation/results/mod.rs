@@ -1,18 +1,22 @@
 //! The results of a study, in files that other commands read.
 
-mod adjudicated_tables;
+mod csv_files;
 mod decision_file;
-mod detail_table;
 pub(crate) mod disagreement;
-mod evaluation_tables;
 pub(crate) mod judge_ratings;
 pub(crate) mod live_agreement;
-mod preference_table;
 pub(crate) mod rated_items;
 mod rated_tasks;
-mod score_table;
+mod studio_export;
+
+use std::path::Path;
 
 use anyhow::Result;
+
+use self::csv_files::{
+    adjudicated_tables, detail_table, evaluation_tables, preference_table, score_table,
+};
+use self::studio_export::{labeling_config, tasks_file};
 
 use crate::annotation::journal::{AdjudicationEntry, RatingState};
 use crate::annotation::study::StudyPlan;
@@ -36,6 +40,10 @@ pub enum ResultFile {
     Decisions,
     /// Times, sides, comments and reasons.
     Details,
+    /// All ratings as tasks with annotations of Label Studio.
+    LabelStudioTasks,
+    /// The labeling configuration of Label Studio for these tasks.
+    LabelStudioConfig,
 }
 
 /// What the results are written from.
@@ -47,11 +55,13 @@ pub struct StudyResults<'a> {
     pub ratings: &'a RatingState,
     /// What the administrator decided, in order.
     pub decided: &'a [AdjudicationEntry],
+    /// Folder of the cases, which the names of images are relative to.
+    pub image_folder: &'a Path,
 }
 
 impl ResultFile {
     /// All files.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Scores,
         Self::Preferences,
         Self::AdjudicatedScores,
@@ -60,17 +70,20 @@ impl ResultFile {
         Self::EvaluationPreferences,
         Self::Decisions,
         Self::Details,
+        Self::LabelStudioTasks,
+        Self::LabelStudioConfig,
     ];
 
     /// Returns the files of a study.
     pub fn of_study(plan: &StudyPlan) -> impl Iterator<Item = Self> + use<> {
         let (judges, is_decided) = (plan.judges.len(), plan.config.is_decided());
+        let rates_responses = !plan.config.stages.is_empty();
         Self::ALL.into_iter().filter(move |file| match file {
             Self::EvaluationScores => judges == 1,
             Self::EvaluationPreferences => judges == 2,
             Self::Decisions => is_decided,
             Self::Details => true,
-            _ => !is_decided,
+            _ => !is_decided && rates_responses,
         })
     }
 
@@ -85,6 +98,8 @@ impl ResultFile {
             Self::EvaluationPreferences => "evaluation_preferences.csv",
             Self::Decisions => "decisions.jsonl",
             Self::Details => "details.csv",
+            Self::LabelStudioTasks => "label_studio.json",
+            Self::LabelStudioConfig => "label_studio.xml",
         }
     }
 
@@ -99,15 +114,30 @@ impl ResultFile {
             Self::EvaluationPreferences => "choices between the evaluations of two judges",
             Self::Decisions => "decisions about pairs, for `acem3 train introspect --decisions`",
             Self::Details => "status, time, side, comment and reason of each case",
+            Self::LabelStudioTasks => {
+                "tasks and annotations for Label Studio and `acem3 agree --labels`"
+            }
+            Self::LabelStudioConfig => "labeling configuration of Label Studio for these tasks",
         }
     }
 
-    /// Returns the content. Only submitted answers are results; the details have all.
+    /// Returns the media type of the file.
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::LabelStudioTasks => "application/json",
+            Self::Decisions => "application/x-ndjson",
+            Self::LabelStudioConfig => "application/xml; charset=utf-8",
+            _ => "text/csv; charset=utf-8",
+        }
+    }
+
+    /// Returns the content. Only submitted answers are results; the details have all, and the
+    /// tasks of Label Studio the skipped ones too.
     ///
     /// # Errors
-    /// If the table cannot be written.
+    /// If the content cannot be written.
     pub fn content(self, results: &StudyResults) -> Result<String> {
-        let StudyResults { plan, ratings, decided } = *results;
+        let StudyResults { plan, ratings, decided, image_folder } = *results;
         match self {
             Self::AdjudicatedScores => adjudicated_tables::write_scores(decided),
             Self::AdjudicatedPreferences => adjudicated_tables::write_preferences(decided),
@@ -117,6 +147,8 @@ impl ResultFile {
             Self::EvaluationPreferences => evaluation_tables::write_preferences(plan, ratings),
             Self::Decisions => Ok(decision_file::write(plan, ratings)),
             Self::Details => detail_table::write(plan, ratings),
+            Self::LabelStudioTasks => tasks_file::write(plan, ratings, image_folder),
+            Self::LabelStudioConfig => Ok(labeling_config::write(plan)),
         }
     }
 }

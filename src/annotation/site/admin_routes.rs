@@ -68,11 +68,16 @@ pub(super) async fn download(
         return message(&site, StatusCode::NOT_FOUND, "No such file", "There is no such file.");
     };
     let (ratings, decided) = (site.ratings(), site.adjudications());
-    let results = StudyResults { plan: &site.plan, ratings: &ratings, decided: &decided };
+    let results = StudyResults {
+        plan: &site.plan,
+        ratings: &ratings,
+        decided: &decided,
+        image_folder: &site.image_folder,
+    };
     match file.content(&results) {
         Ok(text) => {
             let disposition = format!("attachment; filename=\"{}\"", file.name());
-            let kind = "text/csv; charset=utf-8".to_owned();
+            let kind = file.media_type().to_owned();
             ([(CONTENT_TYPE, kind), (CONTENT_DISPOSITION, disposition)], text).into_response()
         }
         Err(error) => {

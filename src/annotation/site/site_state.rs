@@ -1,5 +1,6 @@
 //! What all requests share: the study, the ratings and the images.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -24,6 +25,8 @@ pub struct SiteState {
     pub access: AccessLinks,
     /// Names of the site.
     pub hosts: AllowedHosts,
+    /// Folder of the cases, which the names of images are relative to.
+    pub image_folder: PathBuf,
     ratings: Mutex<Ratings>,
     adjudications: Mutex<Adjudications>,
     /// Images of the cases.
@@ -76,8 +79,9 @@ impl SiteState {
         let StudyJournals { ratings: journal, state, adjudications, decided } = journals;
         let ratings = Mutex::new(Ratings { journal, state });
         let adjudications = Mutex::new(Adjudications { journal: adjudications, entries: decided });
+        let image_folder = images.root().to_owned();
         let images = Arc::new(PngImages::new(images));
-        Self { plan, access, hosts, ratings, adjudications, images }
+        Self { plan, access, hosts, image_folder, ratings, adjudications, images }
     }
 
     /// Returns what the administrator decided, in order.

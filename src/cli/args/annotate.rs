@@ -23,7 +23,7 @@ Examples:
   acem3 annotate assets/demo --study study.toml --out ratings
       Serve the site on this machine, and print a link for each rater
   acem3 annotate cases.jsonl --study study.toml --out ratings --results
-      Write scores.csv, preferences.csv and details.csv to the folder
+      Write scores.csv, preferences.csv, details.csv, label_studio.json and others to the folder
   acem3 agree RUN --labels ratings/scores.csv
       Compare the verdicts of a judge with the ratings";
 

@@ -50,7 +50,12 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
     if args.results {
         return write_results(
             args,
-            &StudyResults { plan: &plan, ratings: &state, decided: &decided },
+            &StudyResults {
+                plan: &plan,
+                ratings: &state,
+                decided: &decided,
+                image_folder: &cases::base_folder(&args.source.path),
+            },
         );
     }
     let journals = StudyJournals { ratings, state, adjudications, decided };

@@ -28,6 +28,7 @@ pub(crate) use crate::data::cases::answers::answer_index::MissingResponse;
 pub(crate) use crate::data::cases::case::case_id::{json_type, parse_id};
 pub(crate) use crate::data::cases::case::case_labels::parse as parse_labels;
 pub(crate) use crate::data::cases::formats::csv_rows::CsvSheet;
+pub(crate) use crate::data::cases::formats::json_array::Elements;
 pub(crate) use crate::data::cases::formats::lines::Lines;
 pub(crate) use crate::data::cases::formats::parquet::isolated_rows as parquet_rows;
 pub(crate) use removed_responses::{RemovedResponse, join_reasons, remove_responses};

@@ -157,6 +157,11 @@ impl ImageReader {
         Self { view, ..self }
     }
 
+    /// Returns the folder which image names are relative to.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Returns the size limits of images.
     pub fn limits(&self) -> &ImageLimits {
         &self.limits

@@ -80,6 +80,14 @@ impl Vote {
         }
     }
 
+    /// Returns the position that a text stands for: `Greater` for the first response, `Equal` for a tie,
+    /// `Less` for the second; `None` for any other text.
+    pub(super) fn position(text: &str) -> Option<Ordering> {
+        let plain = normalize_name(text);
+        let position = POSITION_WORDS.iter().find(|(_, texts)| texts.contains(&plain.as_str()));
+        position.map(|(order, _)| *order)
+    }
+
     /// Returns the order of the responses of two models.
     ///
     /// # Errors
@@ -91,9 +99,7 @@ impl Vote {
             Self::Order(order) => return Ok(*order),
             Self::Text(text) => text,
         };
-        let plain = normalize_name(text);
-        let position = POSITION_WORDS.iter().find(|(_, texts)| texts.contains(&plain.as_str()));
-        let position = position.map(|(order, _)| *order);
+        let position = Self::position(text);
         let model = models.iter().position(|model| model == text);
         let model = model.map(|i| [Ordering::Greater, Ordering::Less][i]);
         let [a, b] = models;

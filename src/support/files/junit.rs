@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::file_form::{FileForm, starts_with};
+use crate::support::text::escape::escape_xml;
 
 /// Start of every file.
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"acem3\"";
@@ -87,29 +88,6 @@ impl JunitSuite {
         xml.push_str("  </testsuite>\n</testsuites>\n");
         xml
     }
-}
-
-/// Escapes text for an attribute or an element. Characters that XML 1.0 cannot contain (section 2.2)
-/// become Rust escapes.
-fn escape_xml(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // A parser would turn these into spaces in an attribute.
-            '\t' | '\n' | '\r' => {
-                let _ = write!(escaped, "&#{};", u32::from(c));
-            }
-            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
-                escaped.extend(c.escape_unicode());
-            }
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Escapes untrusted text for HTML and SVG, and JSON for script elements.
+//! Escapes untrusted text for HTML, SVG and XML, and JSON for script elements.
 
 use std::fmt::Write as _;
 
@@ -29,6 +29,29 @@ pub(crate) fn escape_json(text: &str) -> String {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Escapes text for an attribute or an element of XML. Characters that XML 1.0 cannot contain (section 2.2)
+/// become Rust escapes.
+pub(crate) fn escape_xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // A parser would turn these into spaces in an attribute.
+            '\t' | '\n' | '\r' => {
+                let _ = write!(escaped, "&#{};", u32::from(c));
+            }
+            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
+                escaped.extend(c.escape_unicode());
             }
             c => escaped.push(c),
         }

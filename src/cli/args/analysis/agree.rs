@@ -25,8 +25,8 @@ Examples:
   acem3 agree graded --labels grades.csv --min agreement=80 --min sensitivity=75
       The same for verdicts of the form correctness, and labels of 1 and 0
 
-Label files are CSV (columns separated by comma, semicolon or tab) or JSONL (one object per \
-line with the same fields, or with the `labels` of a case). Each row names a case by its id in the \
+Label files are CSV (columns separated by comma, semicolon or tab), JSONL (one object per \
+line with the same fields, or with the `labels` of a case) or a JSON export of Label Studio. Each row names a case by its id in the \
 records.
 
 Columns of score files:
@@ -49,6 +49,10 @@ Example of a CSV file:
 Examples of JSONL lines:
   {\"case\": \"c1\", \"model\": \"m1\", \"rater\": \"dr-a\", \"score\": 4}
   {\"id\": \"c1\", \"models\": [\"m1\", \"m2\"], \"labels\": {\"final\": [4, 2]}}
+
+In a JSON export of Label Studio, each task names its case and models in `meta` or `data`. Controls are named \
+after a score target and the response, such as factual_accuracy-a, or preference. `acem3 annotate --results` writes such a labeling \
+configuration.
 
 Score targets, for --target and label files, with abbreviations of the papers ACE-M³ and HDCEval:
   final                          overall

@@ -9,7 +9,7 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Labels")]
 pub struct LabelArgs {
-    /// Read labels from FILE (CSV or JSONL) [default: the labels in the records or cases]
+    /// Read labels from FILE (CSV, JSONL or a JSON export of Label Studio) [default: the labels in the records or cases]
     #[arg(id = "labels", long = "labels", value_name = "FILE", env = "ACEM3_LABELS")]
     pub path: Option<PathBuf>,
     /// Read the ratings of one rater from each of these columns of the label file

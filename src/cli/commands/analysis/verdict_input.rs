@@ -132,6 +132,10 @@ pub(super) fn read_labels(
         let names: Vec<&str> = file.unused_columns.iter().map(String::as_str).collect();
         warn(format!("{}: ignored columns: {}", path.display(), names.join(", ")));
     }
+    if !file.unused_controls.is_empty() {
+        let names: Vec<&str> = file.unused_controls.iter().map(String::as_str).collect();
+        warn(format!("{}: ignored controls: {}", path.display(), names.join(", ")));
+    }
     if let Some(out_of_range) = file.out_of_range_note() {
         warn(format!("{}: {out_of_range}", path.display()));
     }

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::journal::RatingState;
+use crate::annotation::results::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
@@ -22,7 +22,10 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// Writes the table, with a row for each task of each rater in each part of the study.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let mut table = Table::new(COLUMNS);
     if !plan.config.stages.is_empty() {
         for rated in rated_tasks(plan, ratings, Part::Responses) {

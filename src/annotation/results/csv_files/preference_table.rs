@@ -2,13 +2,16 @@
 
 use anyhow::Result;
 
-use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::{Preference, RatingState};
+use crate::annotation::results::rated_tasks::rated_tasks;
 use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
 /// Writes the table. The models are in the order of the case.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
     for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
         let models = rated.task.models();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::RatingState;
+use crate::annotation::results::rated_tasks::rated_tasks;
 use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
@@ -13,7 +13,10 @@ use crate::support::tables::Table;
 type ScoresByKey<'a> = BTreeMap<(&'a str, &'a str, &'a str, &'a str), Vec<u8>>;
 
 /// Writes the table. A response in several pairs has the mean of its scores.
-pub(super) fn write(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let mut scores: ScoresByKey = BTreeMap::new();
     for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
         for (key, values) in &rated.state.answers.scores {

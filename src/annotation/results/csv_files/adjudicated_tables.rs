@@ -9,7 +9,9 @@ use crate::support::tables::Table;
 const ADJUDICATOR: &str = "adjudicator";
 
 /// Writes the decided scores.
-pub(super) fn write_scores(decided: &[AdjudicationEntry]) -> Result<String> {
+pub(in crate::annotation::results) fn write_scores(
+    decided: &[AdjudicationEntry],
+) -> Result<String> {
     let mut table = Table::new(["case", "model", "rater", "criterion", "score"]);
     for entry in last_decisions(decided) {
         if let [model] = entry.models.as_slice() {
@@ -21,7 +23,9 @@ pub(super) fn write_scores(decided: &[AdjudicationEntry]) -> Result<String> {
 }
 
 /// Writes the decided preferences.
-pub(super) fn write_preferences(decided: &[AdjudicationEntry]) -> Result<String> {
+pub(in crate::annotation::results) fn write_preferences(
+    decided: &[AdjudicationEntry],
+) -> Result<String> {
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
     for entry in last_decisions(decided) {
         if let [first, second] = entry.models.as_slice() {

@@ -1,4 +1,4 @@
-//! Reads label files: tables (CSV) or objects (JSONL).
+//! Reads label files: tables (CSV), objects (JSONL) or exports of Label Studio (JSON).
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,56 +9,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value};
 
 use super::column::LabelColumn;
-use super::entry::{LabelEntry, LabelValue, UNNAMED_RATER, parse_row};
+use super::entry::{LabelEntry, UNNAMED_RATER, parse_row};
+use super::label_file::{LabelFile, LabelOptions, line_error};
+use super::label_studio::tasks_file;
 use super::record_labels;
 use crate::data::cases::{CsvSheet, Lines, json_type, parse_id, parse_labels};
 use crate::support::files::{csv_formula, regular_file};
-use crate::support::text::format_count;
-
-/// Options for reading a label file.
-#[derive(Clone, Debug, Default)]
-pub struct LabelOptions {
-    /// Columns that contain the ratings of one rater each.
-    pub rater_columns: Vec<String>,
-    /// Lowest and highest score of the labels' scale, which is mapped to 0–5.
-    pub scale: Option<[f64; 2]>,
-}
-
-/// Content of a label file.
-#[derive(Clone, Debug, Default)]
-pub struct LabelFile {
-    /// Scores and preferences.
-    pub entries: Vec<LabelEntry>,
-    /// Columns with unknown names, which are ignored.
-    pub unused_columns: BTreeSet<String>,
-}
-
-impl LabelFile {
-    /// Returns a warning if any score is outside 0–5.
-    pub fn out_of_range_note(&self) -> Option<String> {
-        let scores = self.entries.iter().filter_map(|entry| match entry.value {
-            LabelValue::Score { value, .. } => Some((entry.line, value)),
-            LabelValue::Preference { .. } => None,
-        });
-        let scores: Vec<(u64, f64)> = scores.collect();
-        let out_of_range = scores.iter().filter(|(_, score)| !(0.0..=5.0).contains(score));
-        let (line, first) = out_of_range.clone().next()?;
-        let range =
-            scores.iter().fold([f64::INFINITY, -f64::INFINITY], |[low, high], (_, score)| {
-                [low.min(*score), high.max(*score)]
-            });
-        let n = out_of_range.count();
-        Some(format!(
-            "{n} of {} {} outside the judge's range 0 to 5, first {first} in line {line}; the scores range from {} to \
-             {}\nhint: correct mistyped scores; if the labels use another scale, pass --scale MIN,MAX to make errors and \
-             kappas comparable (correlations and orders do not depend on the scale)",
-            format_count(scores.len() as u64, "score"),
-            if n == 1 { "is" } else { "are" },
-            range[0],
-            range[1]
-        ))
-    }
-}
 
 /// Columns that identify a table written by `acem3 report`.
 const REPORT_COLUMNS: [&str; 4] = ["judge", "status", "order", "final_a"];
@@ -73,7 +29,7 @@ type RowCells<'a> = Vec<(LabelColumn, &'a str, String)>;
 /// If the file cannot be opened or a row is invalid. The message contains the file, the line and
 /// the expected and found values. Labels are scarce, so an invalid row is never skipped silently.
 pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
-    let opened = regular_file::open(path).with_context(|| {
+    let mut opened = regular_file::open(path).with_context(|| {
         format!(
             "--labels {}: the file cannot be opened\n\
              hint: check the path and its permissions; `acem3 agree --help` shows the formats",
@@ -83,8 +39,13 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
     let json = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("jsonl") || e.eq_ignore_ascii_case("json"));
-    let mut file =
-        if json { read_objects(path, opened, options)? } else { read_table(path, options)? };
+    let is_array = tasks_file::starts_as_array(&mut opened)
+        .with_context(|| format!("--labels {}: the file cannot be read", path.display()))?;
+    let mut file = match (is_array, json) {
+        (true, _) => tasks_file::read(path, opened, options)?,
+        (false, true) => read_objects(path, opened, options)?,
+        (false, false) => read_table(path, options)?,
+    };
     if file.entries.is_empty() {
         bail!(
             "{}: no labels found\nhint: run `acem3 agree --help` for the formats of label files",
@@ -97,10 +58,6 @@ pub fn read(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         }
     }
     Ok(file)
-}
-
-fn line_error(path: &Path, line: u64, error: &str) -> anyhow::Error {
-    anyhow!("{} line {line}: {error}", path.display())
 }
 
 fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {

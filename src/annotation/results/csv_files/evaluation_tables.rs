@@ -2,13 +2,16 @@
 
 use anyhow::Result;
 
-use super::rated_tasks::rated_tasks;
 use crate::annotation::journal::{Preference, RatingState};
+use crate::annotation::results::rated_tasks::rated_tasks;
 use crate::annotation::study::{EVALUATION_CRITERIA, Part, StudyPlan};
 use crate::support::tables::Table;
 
 /// Writes the scores of the evaluations of one judge.
-pub(super) fn write_scores(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write_scores(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let columns = ["case", "model_a", "model_b", "rater", "judge", "criterion", "score"];
     let mut table = Table::new(columns);
     if let [judge] = plan.judges.as_slice() {
@@ -27,7 +30,10 @@ pub(super) fn write_scores(plan: &StudyPlan, ratings: &RatingState) -> Result<St
 }
 
 /// Writes the choices between the evaluations of two judges.
-pub(super) fn write_preferences(plan: &StudyPlan, ratings: &RatingState) -> Result<String> {
+pub(in crate::annotation::results) fn write_preferences(
+    plan: &StudyPlan,
+    ratings: &RatingState,
+) -> Result<String> {
     let columns = ["case", "model_a", "model_b", "rater", "judge_a", "judge_b", "preference"];
     let mut table = Table::new(columns);
     if let [judge_a, judge_b] = plan.judges.as_slice() {
