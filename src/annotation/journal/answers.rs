@@ -91,7 +91,9 @@ impl TaskAnswers {
         answers.scores.values_mut().for_each(|scores| scores.reverse());
         answers.preference = self.preference.map(Preference::exchanged);
         if let Some(DecisionAnswer::Own(analyses)) = &mut answers.decision {
-            analyses.values_mut().for_each(|analyses| analyses.reverse());
+            for analyses in analyses.values_mut() {
+                analyses.reverse();
+            }
         }
         answers
     }

@@ -3,10 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-
-use super::answers::TaskAnswers;
-use crate::data::labels::ScoreTarget;
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,53 +13,4 @@ pub enum DecisionAnswer {
     /// Gives an own evaluation: the scores of the answers and these analyses, one for each response, by
     /// criterion and for the final score.
     Own(BTreeMap<String, [String; 2]>),
-}
-
-impl TaskAnswers {
-    /// Returns the decision as `train introspect --decisions` reads it; null if there is none.
-    pub fn decision_value(&self, rater: &str) -> Value {
-        match &self.decision {
-            None => Value::Null,
-            Some(DecisionAnswer::Accept(number)) => json!({"by": rater, "accept": number}),
-            Some(DecisionAnswer::Own(analyses)) => {
-                let mut criteria = Map::new();
-                let mut conclusion = Value::Null;
-                for (key, analyses) in analyses {
-                    let mut rated = json!({"analyses": analyses});
-                    if let [Some(first), Some(second)] = [0, 1].map(|i| self.score(key, i)) {
-                        rated["scores"] = json!([first, second]);
-                    }
-                    if key == ScoreTarget::Final.key() {
-                        conclusion = rated;
-                    } else {
-                        criteria.insert(key.clone(), rated);
-                    }
-                }
-                json!({"by": rater, "evaluation": {"criteria": criteria, "final": conclusion}})
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decisions_have_the_form_of_the_file() {
-        let mut answers = TaskAnswers::default();
-        assert_eq!(answers.decision_value("x"), Value::Null);
-        answers.decision = Some(DecisionAnswer::Accept(2));
-        assert_eq!(answers.decision_value("x"), json!({"by": "x", "accept": 2}));
-        let texts = || ["p".to_owned(), "q".to_owned()];
-        let keys = ["tone_and_empathy", "final"].map(|key| (key.to_owned(), texts()));
-        answers.decision = Some(DecisionAnswer::Own(keys.into()));
-        answers.set_score("tone_and_empathy", 0, 2, 3);
-        answers.set_score("tone_and_empathy", 1, 2, 4);
-        let expected = json!({"by": "x", "evaluation": {
-            "criteria": {"tone_and_empathy": {"scores": [3, 4], "analyses": ["p", "q"]}},
-            "final": {"analyses": ["p", "q"]},
-        }});
-        assert_eq!(answers.decision_value("x"), expected);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod decision_answer;
+mod decision_value;
 mod entry;
 mod line_journal;
 mod rating_state;

@@ -1,7 +1,7 @@
 //! What the raters think of the judges so far.
 
 use super::rated_items::{RatedItem, RatedTarget};
-use crate::annotation::study::JudgeRun;
+use crate::annotation::study::JudgeEvaluations;
 use crate::statistics::{Bootstrap, Clusters, Estimate, mean};
 
 /// Resamples of an interval. The page is computed anew at every visit.
@@ -18,7 +18,7 @@ pub(crate) struct JudgeRating {
 
 impl JudgeRating {
     /// Computes the mean over cases of the mean over raters. Intervals resample cases.
-    pub(crate) fn new(target: &RatedTarget, judges: &[JudgeRun]) -> Self {
+    pub(crate) fn new(target: &RatedTarget, judges: &[JudgeEvaluations]) -> Self {
         let value = |item: &RatedItem| {
             let sum: f64 = item.ratings.iter().map(|(_, value)| value).sum();
             let mean = sum / item.ratings.len() as f64;
@@ -54,7 +54,8 @@ mod tests {
             part: Part::Evaluations,
             items: vec![item("1", &[1.0, 1.0]), item("2", &[-1.0, 0.0]), item("3", &[0.0])],
         };
-        let run = |judge: &str| JudgeRun { judge: judge.to_owned(), evaluations: Vec::new() };
+        let run =
+            |judge: &str| JudgeEvaluations { judge: judge.to_owned(), evaluations: Vec::new() };
         let judges = [run("x"), run("y")];
         let preferred = JudgeRating::new(&target(true), &judges);
         // 1, 1/4 and 1/2.

@@ -135,27 +135,24 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
         responses.reverse();
         state.answers = state.answers.exchanged();
     }
-    let (details, fields) = match site.plan.unresolved.get(case.assigned.task) {
-        Some(pair) => {
-            let fields = DecisionFields {
-                plan: &site.plan,
-                pair,
-                labels: case.task.labels(),
-                address: format!("{PATH}/{}", case.place + 1),
-                prefilled: shown.prefilled,
-                answers: &state.answers,
-            };
-            (fields.suggestions(), fields.fields())
-        }
-        None => {
-            let fields = RatingFields {
-                plan: &site.plan,
-                answers: &state.answers,
-                responses: responses.len(),
-                has_image: case.task.case.image.is_some(),
-            };
-            (html! {}, fields.render())
-        }
+    let (details, fields) = if let Some(pair) = site.plan.unresolved.get(case.assigned.task) {
+        let fields = DecisionFields {
+            plan: &site.plan,
+            pair,
+            labels: case.task.labels(),
+            address: format!("{PATH}/{}", case.place + 1),
+            prefilled: shown.prefilled,
+            answers: &state.answers,
+        };
+        (fields.suggestions(), fields.fields())
+    } else {
+        let fields = RatingFields {
+            plan: &site.plan,
+            answers: &state.answers,
+            responses: responses.len(),
+            has_image: case.task.case.image.is_some(),
+        };
+        (html! {}, fields.render())
     };
     let places = site.places(Part::Responses, case.rater);
     CasePage {

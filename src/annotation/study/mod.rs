@@ -1,7 +1,7 @@
 //! A study: its raters, its tasks, and which rater sees which task.
 
 mod assignment;
-mod judge_run;
+mod judge_evaluations;
 mod part;
 mod rating_scheme;
 mod study_config;
@@ -9,7 +9,7 @@ mod study_plan;
 mod task;
 
 pub use assignment::{AssignedTask, Assignment, assign};
-pub use judge_run::JudgeRun;
+pub use judge_evaluations::JudgeEvaluations;
 pub use part::Part;
 pub use rating_scheme::{EVALUATION_CRITERIA, RatedAspect, RatingScheme};
 pub use study_config::{RaterConfig, Stage, StudyConfig};

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::assignment::{AssignedTask, Assignment, assign};
-use super::judge_run::JudgeRun;
+use super::judge_evaluations::JudgeEvaluations;
 use super::study_config::{RaterConfig, Stage, StudyConfig};
 use super::task::Task;
 use crate::data::labels::ScoreTarget;
@@ -34,7 +34,7 @@ pub struct StudyPlan {
     /// The tasks of every rater.
     pub assignment: Assignment,
     /// The judges whose evaluations are rated after the responses: none, one or two.
-    pub judges: Vec<JudgeRun>,
+    pub judges: Vec<JudgeEvaluations>,
     /// The unresolved pairs, one for each task, if raters decide about such pairs; else empty.
     pub unresolved: Vec<UnresolvedPair>,
 }
@@ -86,7 +86,8 @@ impl StudyPlan {
     /// If a run cannot be read or does not fit the cases, or two judges have one name.
     pub fn with_judges(mut self, folder: &Path) -> Result<Self> {
         for run in &self.config.evaluations {
-            let judge = JudgeRun::read(&folder.join(run), &self.tasks).context("evaluations")?;
+            let judge =
+                JudgeEvaluations::read(&folder.join(run), &self.tasks).context("evaluations")?;
             if self.judges.iter().any(|other| other.judge == judge.judge) {
                 bail!(
                     "evaluations: two runs in folders with the name {:?}\n\
@@ -183,7 +184,7 @@ impl StudyPlan {
             stages: self.config.stages.clone(),
             rubric: Digest::sha256(self.rubric.source().as_bytes()),
             tasks: Digest::sha256(tasks.collect::<Vec<_>>().join("\0\0").as_bytes()),
-            evaluations: self.judges.iter().map(JudgeRun::digest).collect(),
+            evaluations: self.judges.iter().map(JudgeEvaluations::digest).collect(),
         }
     }
 }

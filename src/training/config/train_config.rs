@@ -239,16 +239,19 @@ impl TrainConfig {
         Ok(())
     }
 
-    /// Checks that no joint stage follows a stage that trains members separately, and that every
-    /// member is trained.
+    /// Checks that no joint stage follows a stage that trains members separately, unless it begins with
+    /// the weights of one of them, and that every member is trained.
     fn check_stage_order(&self) -> Result<()> {
         let first_per_member = self.stages.iter().position(StageConfig::is_per_member);
-        let is_joint =
-            |stage: &StageConfig| stage.kind != StageKind::Encoder && !stage.is_per_member();
+        let is_joint = |stage: &StageConfig| {
+            stage.kind != StageKind::Encoder && !stage.is_per_member() && stage.from.is_none()
+        };
         let last_joint = self.stages.iter().rposition(is_joint);
         match (first_per_member, last_joint) {
             (Some(first), Some(joint)) if first < joint => bail!(
-                "stage {}: the later stage {} would overwrite the heads that this stage trains",
+                "stage {}: the later stage {} would overwrite the heads that this stage trains\n\
+                 hint: order the stages, or set `from` of the later stage to a member, whose weights all \
+                 members then begin with",
                 self.stages[first].name,
                 self.stages[joint].name
             ),
@@ -297,6 +300,15 @@ mod tests {
         assert!(path.contains("sub/align"), "{path}");
         let order = check_error(|c| c.stages.swap(POLISH, HEADS));
         assert!(order.contains("the later stage polish"), "{order}");
+        // A stage that begins with the weights of one member may come later.
+        let ordered = check_error(|c| {
+            c.stages[POLISH].from = Some("conclusion".to_owned());
+            c.stages.swap(POLISH, HEADS);
+            c.stages[POLISH].from = Some("conclusion".to_owned());
+        });
+        assert!(ordered.contains("trains members separately"), "{ordered}");
+        let unknown = check_error(|c| c.stages[POLISH].from = Some("nobody".to_owned()));
+        assert!(unknown.contains("from") && unknown.contains("medical_knowledge"), "{unknown}");
         let partial = check_error(|c| c.stages.drain(..HEADS).for_each(drop));
         assert!(partial.contains("some members only"), "{partial}");
         let rate = check_error(|c| c.stages[0].learning_rate = f64::NAN);

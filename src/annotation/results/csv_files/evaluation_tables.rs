@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::annotation::journal::{Preference, RatingState};
-use crate::annotation::results::rated_tasks::rated_tasks;
+use crate::annotation::results::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::study::{EVALUATION_CRITERIA, Part, StudyPlan};
 use crate::support::tables::Table;
 
@@ -15,7 +15,7 @@ pub(in crate::annotation::results) fn write_scores(
     let columns = ["case", "model_a", "model_b", "rater", "judge", "criterion", "score"];
     let mut table = Table::new(columns);
     if let [judge] = plan.judges.as_slice() {
-        for rated in rated_tasks(plan, ratings, Part::Evaluations).filter(|r| r.is_submitted()) {
+        for rated in rated_tasks(plan, ratings, Part::Evaluations).filter(RatedTask::is_submitted) {
             let [first, second] = rated.model_columns();
             for aspect in EVALUATION_CRITERIA {
                 if let Some(score) = rated.state.answers.score(aspect.key, 0) {
@@ -37,7 +37,7 @@ pub(in crate::annotation::results) fn write_preferences(
     let columns = ["case", "model_a", "model_b", "rater", "judge_a", "judge_b", "preference"];
     let mut table = Table::new(columns);
     if let [judge_a, judge_b] = plan.judges.as_slice() {
-        for rated in rated_tasks(plan, ratings, Part::Evaluations).filter(|r| r.is_submitted()) {
+        for rated in rated_tasks(plan, ratings, Part::Evaluations).filter(RatedTask::is_submitted) {
             let [first, second] = rated.model_columns();
             if let Some(preference) = rated.state.answers.preference.map(Preference::letter) {
                 let (case, rater) = (rated.task.case.id.as_str(), rated.rater);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::annotation::journal::{Preference, RatingState};
-use crate::annotation::results::rated_tasks::rated_tasks;
+use crate::annotation::results::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
@@ -13,7 +13,7 @@ pub(in crate::annotation::results) fn write(
     ratings: &RatingState,
 ) -> Result<String> {
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
-    for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
+    for rated in rated_tasks(plan, ratings, Part::Responses).filter(RatedTask::is_submitted) {
         let models = rated.task.models();
         let preference = rated.state.answers.preference.map(Preference::letter);
         if let ([first, second], Some(preference)) = (models.as_slice(), preference) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use crate::annotation::journal::RatingState;
-use crate::annotation::results::rated_tasks::rated_tasks;
+use crate::annotation::results::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::study::{Part, StudyPlan};
 use crate::support::tables::Table;
 
@@ -18,7 +18,7 @@ pub(in crate::annotation::results) fn write(
     ratings: &RatingState,
 ) -> Result<String> {
     let mut scores: ScoresByKey = BTreeMap::new();
-    for rated in rated_tasks(plan, ratings, Part::Responses).filter(|r| r.is_submitted()) {
+    for rated in rated_tasks(plan, ratings, Part::Responses).filter(RatedTask::is_submitted) {
         for (key, values) in &rated.state.answers.scores {
             for (model, score) in rated.task.models().into_iter().zip(values) {
                 if let Some(score) = score {

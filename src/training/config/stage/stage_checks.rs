@@ -111,6 +111,14 @@ fn check_members(stage: &StageConfig) -> Result<()> {
     for name in &stage.members {
         stage.member_names.index(name).context("members")?;
     }
+    if let Some(from) = &stage.from {
+        stage.member_names.index(from).context("from")?;
+        if stage.is_per_member() {
+            bail!(
+                "from: the stage trains members separately, expected one that trains all as one model"
+            );
+        }
+    }
     let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
     if !trains_heads && !stage.members.is_empty() {
         bail!("members: a stage that trains all members as one model must not name members");

@@ -102,6 +102,10 @@ pub struct StageConfig {
     /// Members to train in a `heads` or preference stage, by key; all if empty.
     #[serde(default)]
     pub members: Vec<String>,
+    /// Member whose weights all members begin the stage with, by key. A stage that trains all members as
+    /// one model can then follow stages that train them separately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Names of all members. Reading a configuration sets them.
     #[serde(skip)]
     pub(crate) member_names: MemberNames,
@@ -154,6 +158,11 @@ impl StageConfig {
             |name: &str| self.members.is_empty() || self.members.iter().any(|m| m == name);
         let names = self.member_names.all().into_iter().enumerate();
         names.filter(|(_, name)| is_selected(name)).map(|(i, _)| i).collect()
+    }
+
+    /// Returns the index of the member whose weights all members begin with.
+    pub(crate) fn source_member(&self) -> Option<usize> {
+        self.member_names.index(self.from.as_ref()?).ok()
     }
 
     /// Returns the models that the stage trains, in order.

@@ -184,15 +184,18 @@ impl<'a> MemberWeights<'a> {
     }
 }
 
-/// Checks that the members have the same weights if any stage trains them as one model.
+/// Checks that the members have the same weights if a stage trains them as one model, unless all
+/// begin with the weights of one member before.
 pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
-    let joint_stage = stages.iter().find(|stage| !stage.is_per_member());
+    let mut until_joined = stages.iter().take_while(|stage| stage.from.is_none());
+    let joint_stage = until_joined.find(|stage| !stage.is_per_member());
     let different = members.iter().position(|member| !member.is_same_location(&members[0]));
     if let (Some(stage), Some(different)) = (joint_stage, different) {
         let names = stage.member_names;
         bail!(
             "stage {}: the stage trains all members as one model, but {} starts with other weights than {}\n\
-             hint: start from a checkpoint of one model, or train members separately with `members = [...]`",
+             hint: start from a checkpoint of one model, train members separately with `members = [...]`, \
+             or set `from` to a member, whose weights all members then begin with",
             stage.name,
             names.get(different),
             names.get(0)

@@ -93,6 +93,9 @@ fn run_stages(stages: &[StageContext], members: &mut [MemberState; 4], out: &Pat
 /// Runs a stage for all its learners. Returns false if the user interrupts it.
 fn run_stage(context: StageContext, members: &mut [MemberState; 4], out: &Path) -> Result<bool> {
     let StageContext { config, stage, .. } = context;
+    if let Some(source) = stage.source_member() {
+        *members = std::array::from_fn(|_| members[source].clone());
+    }
     let learners = stage.learners();
     let mut preferences = None;
     if stage.kind.learns_preferences() && !is_finished(stage, out) {

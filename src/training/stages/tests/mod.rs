@@ -22,6 +22,7 @@ mod evaluation_file;
 mod failures;
 mod frozen_cache;
 mod initial_model;
+mod joined_members;
 mod own_evaluations;
 mod preferences;
 mod preflight;

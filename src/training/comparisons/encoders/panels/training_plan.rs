@@ -206,6 +206,7 @@ impl EncoderPlan {
         let frozen = ["model.vision_tower."].into_iter().chain(decoder.into_iter().filter(exists));
         StageConfig {
             evaluations: None,
+            from: None,
             name: "projector".to_owned(),
             kind: StageKind::Sft,
             steps: self.steps,

@@ -13,14 +13,14 @@ use crate::support::digest::Digest;
 
 /// The run of a judge, with its evaluation of each task.
 #[derive(Clone, Debug)]
-pub struct JudgeRun {
+pub struct JudgeEvaluations {
     /// Name of the folder of the run, which stands for the judge in results. Raters never see it.
     pub judge: String,
     /// The evaluations by task; `None` for a task without a verdict.
     pub evaluations: Vec<Option<Box<RecordedVerdict>>>,
 }
 
-impl JudgeRun {
+impl JudgeEvaluations {
     /// Reads the evaluations of the tasks from the folder of a run.
     ///
     /// # Errors
@@ -60,13 +60,13 @@ impl JudgeRun {
                 folder.display()
             );
         };
-        let has_texts = |verdict: &Box<RecordedVerdict>| {
+        let has_texts = |verdict: &RecordedVerdict| {
             verdict.orders.iter().all(|order| {
                 let mut criteria = order.aspects.values().flat_map(|aspect| aspect.values());
                 criteria.all(|scores| scores.analyses.is_some())
             })
         };
-        if !has_texts(first) || !found.all(has_texts) {
+        if !has_texts(first) || !found.all(|verdict| has_texts(verdict)) {
             bail!(
                 "{}: the run has scores without analyses\n\
                  hint: judge the cases again without --scores-only",
