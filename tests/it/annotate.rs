@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::annotate_site::{STUDY, Site, command, demo};
+use crate::annotate_site::{STUDY, Site, annotate_command, command, demo};
 use crate::browser::run_in_browser;
 
 /// Number of scores of a response: ten criteria and the final score.
@@ -97,7 +97,7 @@ fn ratings_survive_kills_and_are_exported() {
             let again = site.post(name, &path, "action=save&score-0-0=0");
             assert_eq!(again.status, 409);
         }
-        assert!(site.get(name, "/").text().contains("You have rated all cases"));
+        assert!(site.get(name, "/").text().contains("All cases are done"));
     }
     let admin = site.get("administrator", "/admin").text();
     assert!(admin.contains("dr-lee") && admin.contains("1.00"), "{admin}");
@@ -208,7 +208,7 @@ fn requests_of_strangers_are_refused() {
         404
     );
     // A body that is too large.
-    let huge = format!("comment={}", "x".repeat(200_000));
+    let huge = format!("comment={}", "x".repeat(2_000_000));
     let answer = site.post("dr-lee", "/case/1", &huge);
     assert!(matches!(answer.status, 413 | 0), "{}", answer.status);
     let safe = site.get("dr-lee", "/case/1");
@@ -230,6 +230,49 @@ fn site_works_in_a_browser() {
     let dir = tempfile::tempdir().unwrap();
     let site = Site::start(dir.path());
     run_in_browser("annotate.cjs", &[&site.link("dr-lee"), &site.link("administrator")]);
+}
+
+/// A browser has one cookie, so a page of another rater may still be open.
+#[test]
+fn page_of_another_link_is_not_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = Site::start(dir.path());
+    let key = |name: &str, path: &str| {
+        let page = site.get(name, path).text();
+        let (_, rest) = page.split_once("name=\"page\" value=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    let own = key("dr-ito", "/case/1");
+    for foreign in [key("dr-lee", "/case/1"), key("dr-ito", "/case/2")] {
+        let fields = format!("action=save&score-0-0=3&page={foreign}");
+        let sent = site.post("dr-ito", "/case/1", &fields);
+        assert!(sent.status == 409 && sent.text().contains("another link"), "{}", sent.text());
+    }
+    let journal = dir.path().join("out/ratings.jsonl");
+    assert_eq!(fs::read_to_string(&journal).unwrap(), "");
+    let fields = format!("action=save&score-0-0=3&page={own}");
+    assert_eq!(site.post("dr-ito", "/case/1", &fields).status, 200);
+    assert_eq!(fs::read_to_string(&journal).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn changed_image_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases = dir.path().join("cases");
+    fs::create_dir_all(cases.join("images")).unwrap();
+    fs::copy(demo().join("cases.jsonl"), cases.join("cases.jsonl")).unwrap();
+    let mut images = Vec::new();
+    for entry in fs::read_dir(demo().join("images")).unwrap() {
+        let entry = entry.unwrap();
+        images.push(cases.join("images").join(entry.file_name()));
+        fs::copy(entry.path(), images.last().unwrap()).unwrap();
+    }
+    fs::write(dir.path().join("study.toml"), STUDY).unwrap();
+    let run = || annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
+    assert!(run().status.success());
+    fs::copy(&images[0], &images[1]).unwrap();
+    let error = String::from_utf8_lossy(&run().stderr).into_owned();
+    assert!(error.contains("different: the images"), "{error}");
 }
 
 #[test]

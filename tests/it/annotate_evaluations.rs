@@ -199,6 +199,10 @@ fn runs_that_do_not_fit_are_rejected() {
         assert!(error.contains(expected) && error.contains("hint:"), "{error}");
         assert!(error.contains("other"), "{error}");
     }
+    write_study(dir.path(), "rubric = \"hdceval\"\nevaluations = [\"judge-thyme\"]");
+    let output = command(dir.path()).arg("--results").output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("another rubric than the study"), "{error}");
     write_study(dir.path(), "evaluations = [\"missing\"]");
     let output = command(dir.path()).arg("--results").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

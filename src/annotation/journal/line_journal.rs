@@ -20,6 +20,8 @@ pub struct LineJournal<T> {
     path: PathBuf,
     /// Number of bytes of complete lines.
     length: u64,
+    /// True if a part of a line remains at the end, so that no line may follow.
+    is_torn: bool,
     format: PhantomData<T>,
 }
 
@@ -50,7 +52,7 @@ impl<T: LineFormat> LineJournal<T> {
             }
         }
         let length = bytes.len() as u64;
-        Ok((Self { file, path, length, format: PhantomData }, entries))
+        Ok((Self { file, path, length, is_torn: false, format: PhantomData }, entries))
     }
 
     /// Appends an entry. When this returns, the entry is on disk.
@@ -58,6 +60,12 @@ impl<T: LineFormat> LineJournal<T> {
     /// # Errors
     /// If the entry cannot be written. The journal then does not contain it.
     pub fn append(&mut self, entry: &T) -> Result<()> {
+        if self.is_torn {
+            bail!(
+                "{} has a part of a line at its end\nhint: start the command again",
+                self.path.display()
+            );
+        }
         let mut line = serde_json::to_vec(entry).context("cannot write an entry as JSON")?;
         line.push(b'\n');
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
@@ -65,6 +73,7 @@ impl<T: LineFormat> LineJournal<T> {
             // A part of the line may be in the file. The next line must not continue it.
             let context = format!("cannot write {}", self.path.display());
             let removed = self.file.set_len(self.length);
+            self.is_torn = removed.is_err();
             removed.with_context(|| format!("{context}, and a part of a line remains"))?;
             return Err(error).context(context);
         }

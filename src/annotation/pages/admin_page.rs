@@ -144,12 +144,16 @@ impl AdminPage<'_> {
         }
     }
 
-    /// Returns the states of the tasks of a part, without tasks that no judge evaluated.
+    /// Returns the states of the tasks of a part, without tasks that no judge evaluated or that
+    /// the rater skipped.
     fn states(&self, part: Part, rater: usize) -> Vec<&TaskState> {
         let states = self.ratings.of_rater(part, rater).iter().enumerate();
         let belongs = |place: usize| {
             let task = self.plan.assigned(rater, place).map(|(assigned, _)| assigned.task);
-            part.is_responses() || task.is_some_and(|task| self.plan.evaluations(task).is_some())
+            let responses = self.ratings.of_rater(Part::Responses, rater).get(place);
+            let is_skipped = responses.is_some_and(|state| state.status == TaskStatus::Skipped);
+            part.is_responses()
+                || !is_skipped && task.is_some_and(|task| self.plan.evaluations(task).is_some())
         };
         states.filter(|(place, _)| belongs(*place)).map(|(_, state)| state).collect()
     }

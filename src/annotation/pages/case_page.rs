@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::field_names::{ACTION, COMMENT, MAX_TEXT, OPENED, REASON};
+use super::field_names::{ACTION, COMMENT, MAX_TEXT, OPENED, PAGE, REASON};
 use super::layout::Page;
 use super::overview_page::instructions;
 use super::rating_fields::response_name;
@@ -36,6 +36,8 @@ pub(crate) struct CasePage<'a> {
     pub(crate) notice: &'a str,
     /// Seconds since 1970.
     pub(crate) opened: f64,
+    /// Says which rater and task the form belongs to.
+    pub(crate) page: &'a str,
 }
 
 /// Where a page is among the rater's pages of one kind.
@@ -91,7 +93,7 @@ impl CasePage<'_> {
         let content = html! {
             h1 { (title) }
             p.status role="status" {
-                @if self.notice.is_empty() { (self.position.name) " " (self.state.status.name()) "." } @else { (self.notice) }
+                @if self.notice.is_empty() { (self.position.name) ": " (self.state.status.name()) "." } @else { (self.notice) }
             }
             @if !self.missing.is_empty() { (self.problems()) }
             @if !self.instructions.is_empty() {
@@ -113,6 +115,7 @@ impl CasePage<'_> {
                 fieldset.all disabled[self.is_final] {
                     legend.visually-hidden { "Your ratings" }
                     input type="hidden" name=(OPENED) value=(self.opened);
+                    input type="hidden" name=(PAGE) value=(self.page);
                     (self.fields)
                     label.comment { "Comment (optional)" textarea dir="auto" name=(COMMENT) rows="3" maxlength=(MAX_TEXT) { (self.state.answers.comment) } }
                     @if !self.is_final { (self.buttons()) }

@@ -128,8 +128,8 @@ impl DecisionFields<'_> {
                                 chosen: from.and_then(|rated| Some(rated.scores?[response])).or(self.answers.score(target.key(), response)),
                             }.render())
                             label {
-                                "Analysis of " (response_name(2, response).to_lowercase())
-                                textarea name=(analysis_field(index, response)) rows="3" maxlength=(MAX_ANALYSIS) {
+                                "Analysis of " (["answer A", "answer B"][response])
+                                textarea dir="auto" name=(analysis_field(index, response)) rows="3" maxlength=(MAX_ANALYSIS) {
                                     (analyses.map_or("", |analyses| analyses[response].trim()))
                                 }
                             }

@@ -1,5 +1,7 @@
 //! Names of the fields of forms, and the limit of texts.
 
+/// Which page the form belongs to.
+pub(crate) const PAGE: &str = "page";
 /// What the rater wants: `save`, `submit` or `skip`.
 pub(crate) const ACTION: &str = "action";
 /// The better response: `first`, `second` or `equal`, as the rater sees them.
@@ -44,9 +46,10 @@ pub(crate) fn score_field(criterion: usize, response: usize) -> String {
 /// Maximum length of a comment or reason, in characters.
 pub(crate) const MAX_TEXT: usize = 4000;
 
-/// Returns a text that somebody typed, without spaces around it and within the limit.
+/// Returns a text that somebody typed, without spaces around it and within the limit. Browsers send two
+/// characters for a line break, and count one.
 pub(crate) fn limit_text(text: &str) -> String {
-    text.trim().chars().take(MAX_TEXT).collect()
+    text.replace("\r\n", "\n").trim().chars().take(MAX_TEXT).collect()
 }
 
 /// Returns an analysis that somebody typed, on one line, without spaces around it and within the limit.

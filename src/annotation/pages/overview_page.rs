@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::layout::Page;
 use crate::annotation::journal::{TaskState, TaskStatus};
+use crate::support::text::format_count;
 
 /// What the page shows.
 pub(crate) struct Overview<'a> {
@@ -45,10 +46,11 @@ impl Overview<'_> {
                 @if let Some(next) = self.next {
                     p { a.button href={ "/case/" (next + 1) } { @if is_untouched(self.tasks) { "Start" } @else { "Go on" } } }
                 } @else {
-                    p.done { "You have rated all cases. Thank you." }
+                    p.done { "All cases are done. Thank you." }
                 }
             }
-            @if let Some(evaluations) = &self.evaluations { (evaluations.start()) }
+            @if self.tasks.is_empty() { p { "No cases are assigned to you. There is nothing to do." } }
+            @else if let Some(evaluations) = &self.evaluations { (evaluations.start(self.next.is_none())) }
             @if !self.instructions.is_empty() { (instructions(self.instructions)) }
             @if !self.places.is_empty() {
                 h2 { "All cases" }
@@ -64,18 +66,23 @@ impl Overview<'_> {
 }
 
 impl EvaluationOverview<'_> {
-    fn start(&self) -> Markup {
+    /// `is_ready`: true if no case is left to be rated.
+    fn start(&self, is_ready: bool) -> Markup {
         html! {
             section.aspect {
                 h2 { "Evaluations by judges" }
-                @if self.places.is_empty() {
+                @if self.places.is_empty() && is_ready {
+                    p { "There is no evaluation to rate: none of your submitted cases has one." }
+                } @else if self.places.is_empty() {
                     p { "Part two opens after you have submitted or skipped all cases." }
                 } @else if !self.is_opened {
                     p {
-                        "Part two: " (self.places.len()) " evaluations of the answers by programs are ready to be rated."
+                        @if self.locks_ratings { "Part two: " }
+                        (format_count(self.places.len() as u64, "case"))
+                        " with evaluations of the answers by programs."
                         @if self.locks_ratings { " When you start it, your own ratings are final, and skipped cases stay skipped." }
                     }
-                    form method="post" action="/evaluations/start" { button.primary type="submit" { "Start part two" } }
+                    form method="post" action="/evaluations/start" { button.primary type="submit" { @if self.locks_ratings { "Start part two" } @else { "Start" } } }
                 } @else {
                     (progress(self.tasks, self.places, "evaluations"))
                     @if let Some(next) = self.next {

@@ -156,6 +156,7 @@ fn evaluation_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) ->
         missing: shown.missing,
         notice: shown.notice,
         opened: unix_seconds(SystemTime::now()),
+        page: &site.page_key(place),
     }
     .render()
 }

@@ -141,7 +141,7 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
             pair,
             labels: case.task.labels(),
             address: format!("{PATH}/{}", case.place + 1),
-            prefilled: shown.prefilled,
+            prefilled: shown.prefilled.filter(|_| state.status != TaskStatus::Submitted),
             answers: &state.answers,
         };
         (fields.suggestions(), fields.fields())
@@ -169,6 +169,7 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
         missing: shown.missing,
         notice: shown.notice,
         opened: unix_seconds(SystemTime::now()),
+        page: &site.page_key(place),
     }
     .render()
 }

@@ -19,9 +19,9 @@ use super::{adjudication_routes, admin_routes, evaluation_routes, rater_routes};
 use crate::annotation::pages::message_page::entered_page;
 use crate::annotation::pages::{SCRIPT, STYLE};
 
-/// Maximum size of a form in bytes. The largest form has a comment, a few dozen scores and as many
-/// analyses.
-const MAX_BODY: usize = 128 * 1024;
+/// Maximum size of a form in bytes. The largest form has a comment, a reason, and two analyses for each of
+/// a few dozen criteria, in a script whose characters a form sends as nine bytes.
+const MAX_BODY: usize = 1024 * 1024;
 
 /// Returns the site.
 pub(super) fn router(site: Arc<SiteState>) -> Router {

@@ -12,7 +12,9 @@ use super::responses::{message, print_unsaved};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
 use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace};
+use crate::annotation::pages::field_names::PAGE;
 use crate::annotation::study::RatingScheme;
+use crate::support::digest::Digest;
 use crate::support::terminal::clock::unix_seconds;
 
 /// What a page shows besides the task and the stored answers.
@@ -50,6 +52,12 @@ impl SentForm<'_> {
         site: &Arc<SiteState>,
         page: impl Fn(&ShownForm) -> String,
     ) -> Response {
+        // The browser has one cookie, so a page that was opened with another link may still be open.
+        let sent_page = self.fields.iter().find(|(name, _)| name == PAGE);
+        if sent_page.is_some_and(|(_, key)| *key != site.page_key(self.place)) {
+            let text = "This page was opened with another link, so nothing is saved. Open your own link again, and enter your answers there.";
+            return message(site, StatusCode::CONFLICT, "Not saved", text);
+        }
         let now = unix_seconds(SystemTime::now());
         let form = SubmittedForm::new(&self.scheme, self.fields, now);
         let mut missing = form.missing(&self.scheme);
@@ -72,7 +80,7 @@ impl SentForm<'_> {
         };
         if !is_stored {
             let text = "The case is final, so its answers cannot change.";
-            return message(site, StatusCode::CONFLICT, "Already submitted", text);
+            return message(site, StatusCode::CONFLICT, "Not changed", text);
         }
         if !missing.is_empty() {
             let shown = ShownForm {
@@ -98,6 +106,14 @@ impl SentForm<'_> {
 }
 
 impl SiteState {
+    /// Returns which rater and task a form belongs to.
+    pub(super) fn page_key(&self, place: TaskPlace) -> String {
+        let rater = self.plan.config.raters.get(place.rater).map_or("", |rater| &rater.name);
+        let task = self.plan.assigned(place.rater, place.place).map(|(assigned, _)| assigned.task);
+        let text = format!("{}\0{rater}\0{}\0{task:?}", self.plan.config.name, place.part.name());
+        Digest::sha256(text.as_bytes()).short_hex()
+    }
+
     /// Returns what is wrong with a decision about an unresolved pair; `None` if nothing is.
     fn decision_problem(&self, place: TaskPlace, answers: &TaskAnswers) -> Option<String> {
         let (assigned, task) = self.plan.assigned(place.rater, place.place)?;

@@ -36,28 +36,15 @@ pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
     let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
     let mut order: Vec<usize> = (0..tasks).collect();
     order.shuffle(&mut rng);
+    let mut quotas = quotas(config, tasks, overlap, &mut rng)?;
     let mut by_rater: Vec<Vec<usize>> = vec![Vec::new(); config.raters.len()];
     for task in order {
-        let has_room = |rater: &usize| {
-            config.raters[*rater].cases.is_none_or(|limit| by_rater[*rater].len() < limit)
-        };
-        let mut free: Vec<usize> = (0..config.raters.len()).filter(has_room).collect();
-        if free.len() < overlap {
-            let limits = config.raters.iter().filter_map(|rater| rater.cases).sum::<usize>();
-            bail!(
-                "the raters have too few cases: their limits add up to {limits}, and {tasks} tasks with {overlap} \
-                 raters each need {}\n\
-                 hint: raise `cases` of some raters, lower `overlap`, or pass fewer cases",
-                tasks * overlap
-            );
-        }
+        // The raters with the largest remaining quotas come first, so that none is left with too many.
+        let mut free: Vec<usize> = (0..config.raters.len()).collect();
         free.shuffle(&mut rng);
-        // The raters with the most room come first, so that none is left with too many tasks.
-        let room = |rater: &usize| {
-            config.raters[*rater].cases.unwrap_or(tasks).saturating_sub(by_rater[*rater].len())
-        };
-        free.sort_by_key(|rater| std::cmp::Reverse(room(rater)));
+        free.sort_by_key(|rater| std::cmp::Reverse(quotas[*rater]));
         for rater in free.into_iter().take(overlap) {
+            quotas[rater] = quotas[rater].saturating_sub(1);
             by_rater[rater].push(task);
         }
     }
@@ -77,6 +64,43 @@ pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
         assigned.collect()
     });
     Ok(assigned.collect())
+}
+
+/// Returns the number of tasks of every rater: as equal as the limits allow.
+fn quotas(
+    config: &StudyConfig,
+    tasks: usize,
+    overlap: usize,
+    rng: &mut ChaCha8Rng,
+) -> Result<Vec<usize>> {
+    let limits: Vec<usize> =
+        config.raters.iter().map(|rater| rater.cases.unwrap_or(tasks).min(tasks)).collect();
+    let (needed, most) = (tasks * overlap, limits.iter().sum::<usize>());
+    if most < needed {
+        bail!(
+            "the raters have too few cases: their limits add up to {most}, and {tasks} tasks with {overlap} \
+             raters each need {needed}\n\
+             hint: raise `cases` of some raters, lower `overlap`, or pass fewer cases"
+        );
+    }
+    let mut raters: Vec<usize> = (0..limits.len()).collect();
+    raters.shuffle(rng);
+    let mut quotas = vec![0; limits.len()];
+    let mut left = needed;
+    while left > 0 {
+        for rater in raters
+            .iter()
+            .copied()
+            .filter(|rater| quotas[*rater] < limits[*rater])
+            .collect::<Vec<_>>()
+        {
+            if left > 0 {
+                quotas[rater] += 1;
+                left -= 1;
+            }
+        }
+    }
+    Ok(quotas)
 }
 
 #[cfg(test)]
@@ -117,6 +141,13 @@ mod tests {
         let counts: Vec<usize> = assignment.iter().map(Vec::len).collect();
         assert_eq!(counts[0], 2);
         assert_eq!(counts.iter().sum::<usize>(), 20);
+        // A limit above the equal part changes nothing.
+        let raters = "[\"a\", \"b\", { name = \"c\", cases = 20 }]";
+        for (overlap, expected) in [(1, [20, 20, 20]), (2, [50, 50, 20])] {
+            let assignment = assign(&config(raters, overlap), 60).unwrap();
+            let counts: Vec<usize> = assignment.iter().map(Vec::len).collect();
+            assert_eq!(counts, expected);
+        }
         let error = assign(&config("[{ name = \"a\", cases = 2 }]", 1), 3).unwrap_err().to_string();
         assert!(error.contains("add up to 2") && error.contains("hint:"), "{error}");
     }

@@ -1,8 +1,10 @@
 //! The evaluations of a judge, which raters see after their own ratings are final.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use acem3_experts::Criterion;
+use acem3_experts::prompt::Rubric;
 use anyhow::{Context as _, Result, bail};
 
 use super::task::Task;
@@ -26,7 +28,7 @@ impl JudgeEvaluations {
     /// # Errors
     /// If the records cannot be read, the run has no evaluation of any task, or its evaluations have no
     /// texts.
-    pub fn read(folder: &Path, tasks: &[Task]) -> Result<Self> {
+    pub fn read(folder: &Path, tasks: &[Task], rubric: &Rubric) -> Result<Self> {
         let mut by_subject = HashMap::new();
         for record in open_records(folder)? {
             let Record { subject, outcome, .. } = record?;
@@ -60,6 +62,21 @@ impl JudgeEvaluations {
                 folder.display()
             );
         };
+        let known: BTreeSet<Criterion> = rubric.criteria().map(|criterion| criterion.key).collect();
+        let judged: BTreeSet<Criterion> = first.criteria.keys().copied().collect();
+        if known != judged {
+            let names = |keys: &BTreeSet<Criterion>| {
+                let names: Vec<&str> = keys.iter().map(|key| key.key()).collect();
+                names.join(", ")
+            };
+            bail!(
+                "{}: the run has another rubric than the study: {} instead of {}\n\
+                 hint: set `rubric` of the study to that of the run, or pass another run",
+                folder.display(),
+                names(&judged),
+                names(&known)
+            );
+        }
         let has_texts = |verdict: &RecordedVerdict| {
             verdict.orders.iter().all(|order| {
                 let mut criteria = order.aspects.values().flat_map(|aspect| aspect.values());

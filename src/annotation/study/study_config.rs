@@ -7,6 +7,8 @@ use acem3_experts::prompt::Rubric;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+/// Name of the administrator in the column of raters.
+pub(crate) const ADJUDICATOR: &str = "adjudicator";
 /// Maximum length of the name of a study or rater.
 const MAX_NAME: usize = 80;
 
@@ -63,7 +65,7 @@ pub struct RaterConfig {
 
 /// A rater in a file.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a rater is a name, or a table with `name` and `cases`")]
 enum RaterEntry {
     Name(String),
     Table(RaterTable),
@@ -160,6 +162,11 @@ impl StudyConfig {
                     rater.name
                 );
             }
+            if rater.name.eq_ignore_ascii_case(ADJUDICATOR) {
+                bail!(
+                    "raters: {ADJUDICATOR:?} stands for the administrator in the results\nhint: use another name"
+                );
+            }
             if rater.cases == Some(0) {
                 bail!("raters: {:?} has 0 cases, expected at least 1", rater.name);
             }
@@ -171,6 +178,10 @@ impl StudyConfig {
                 "overlap is {overlap}, expected 1 to {}, the number of raters",
                 self.raters.len()
             );
+        }
+        let is_repeated = |(i, stage): (usize, &Stage)| self.stages[..i].contains(stage);
+        if self.stages.iter().enumerate().any(is_repeated) {
+            bail!("stages: a stage is listed twice\nhint: remove one of the two");
         }
         if self.stages.is_empty() && self.evaluations.is_empty() {
             bail!("stages: the list is empty, expected \"ratings\", \"preference\" or both");
@@ -243,6 +254,9 @@ mod tests {
             ("name = \"a\"\nraters = [\"x\"]\nstage = []", "unknown field"),
             ("name = \"a\"\nraters = [\"x\"]\nevaluations = [\"1\", \"2\", \"3\"]", "3 runs"),
             ("name = \"a\"\nraters = [\"x\"]\nstages = [\"decision\", \"ratings\"]", "of its own"),
+            ("name = \"a\"\nraters = [\"x\"]\nstages = [\"ratings\", \"ratings\"]", "listed twice"),
+            ("name = \"a\"\nraters = [\"Adjudicator\"]", "stands for the administrator"),
+            ("name = \"a\"\nraters = [{ name = \"x\", case = 3 }]", "a rater is a name"),
             ("name = \"a\"\nraters = [{ name = \"x\", cases = 0 }]", "0 cases"),
         ] {
             let error = format!("{:#}", read(text).unwrap_err());

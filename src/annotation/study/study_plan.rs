@@ -5,11 +5,13 @@ use std::path::Path;
 use acem3_experts::prompt::Rubric;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::assignment::{AssignedTask, Assignment, assign};
 use super::judge_evaluations::JudgeEvaluations;
 use super::study_config::{RaterConfig, Stage, StudyConfig};
 use super::task::Task;
+use crate::data::cases::ImageSource;
 use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
@@ -52,6 +54,10 @@ struct PlanIdentity {
     tasks: Digest,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     evaluations: Vec<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unresolved: Option<Digest>,
+    #[serde(default)]
+    images: Option<Digest>,
 }
 
 impl StudyPlan {
@@ -63,13 +69,18 @@ impl StudyPlan {
         if tasks.is_empty() {
             bail!("there are no cases to rate\nhint: pass a folder or file with cases");
         }
-        if config.stages == [Stage::Preference] && tasks.iter().all(|task| task.responses.len() < 2)
-        {
+        let single = tasks.iter().find(|task| task.responses.len() < 2);
+        if let Some(task) = single.filter(|_| config.stages == [Stage::Preference]) {
             bail!(
-                "stages: the cases have one response each, so there is no preference\nhint: add \"ratings\""
+                "stages: case {} has one response, so there is no preference\n\
+                 hint: add \"ratings\", or leave out cases with one response",
+                task.case.id
             );
         }
-        let assignment = assign(&config, tasks.len())?;
+        let mut assignment = assign(&config, tasks.len())?;
+        for assigned in assignment.iter_mut().flatten() {
+            assigned.is_swapped &= tasks.get(assigned.task).is_some_and(|t| t.responses.len() > 1);
+        }
         let (judges, unresolved) = (Vec::new(), Vec::new());
         Ok(Self { config, rubric, tasks, assignment, judges, unresolved })
     }
@@ -86,8 +97,8 @@ impl StudyPlan {
     /// If a run cannot be read or does not fit the cases, or two judges have one name.
     pub fn with_judges(mut self, folder: &Path) -> Result<Self> {
         for run in &self.config.evaluations {
-            let judge =
-                JudgeEvaluations::read(&folder.join(run), &self.tasks).context("evaluations")?;
+            let judge = JudgeEvaluations::read(&folder.join(run), &self.tasks, &self.rubric)
+                .context("evaluations")?;
             if self.judges.iter().any(|other| other.judge == judge.judge) {
                 bail!(
                     "evaluations: two runs in folders with the name {:?}\n\
@@ -108,12 +119,13 @@ impl StudyPlan {
     }
 
     /// Writes the identity of the study to its output folder, or checks that the folder has the same.
+    /// `images`: folder of the cases.
     ///
     /// # Errors
     /// If the folder belongs to another study. The message says what differs.
-    pub fn claim(&self, out: &Path) -> Result<()> {
+    pub fn claim(&self, out: &Path, images: &Path) -> Result<()> {
         let path = out.join(PLAN_FILE);
-        let identity = self.identity();
+        let identity = self.identity(images);
         let Ok(text) = std::fs::read(&path) else {
             let text = serde_json::to_vec_pretty(&identity).context("cannot write the study")?;
             return atomic_file::write_atomic(&path, &text);
@@ -135,6 +147,8 @@ impl StudyPlan {
         compare(found.rubric == identity.rubric, "the rubric");
         compare(found.tasks == identity.tasks, "the cases");
         compare(found.evaluations == identity.evaluations, "the evaluations");
+        compare(found.unresolved == identity.unresolved, "the unresolved pairs");
+        compare(found.images == identity.images, "the images");
         if !changed.is_empty() {
             bail!(
                 "--out {}: the folder has ratings of another study; different: {}\n\
@@ -169,7 +183,20 @@ impl StudyPlan {
         criteria.chain([(ScoreTarget::Final, FINAL_SCORE)]).collect()
     }
 
-    fn identity(&self) -> PlanIdentity {
+    /// Returns the digest of the images of all tasks. `folder`: folder of the cases.
+    fn image_digest(&self, folder: &Path) -> Digest {
+        let digests = self.tasks.iter().map(|task| match &task.case.image {
+            None => String::new(),
+            Some(ImageSource::Bytes { bytes, .. }) => Digest::sha256(bytes).to_string(),
+            Some(ImageSource::File(path)) => {
+                let bytes = std::fs::read(folder.join(path)).unwrap_or_default();
+                format!("{} {}", path.display(), Digest::sha256(&bytes))
+            }
+        });
+        Digest::sha256(digests.collect::<Vec<_>>().join("\n").as_bytes())
+    }
+
+    fn identity(&self, images: &Path) -> PlanIdentity {
         let tasks = self.tasks.iter().map(|task| {
             let texts =
                 [vec![task.case.id.as_str(), &task.case.question], task.models(), task.texts()];
@@ -185,6 +212,11 @@ impl StudyPlan {
             rubric: Digest::sha256(self.rubric.source().as_bytes()),
             tasks: Digest::sha256(tasks.collect::<Vec<_>>().join("\0\0").as_bytes()),
             evaluations: self.judges.iter().map(JudgeEvaluations::digest).collect(),
+            unresolved: (!self.unresolved.is_empty()).then(|| {
+                let lines = self.unresolved.iter().map(|pair| pair.to_line(Value::Null));
+                Digest::sha256(lines.collect::<Vec<_>>().join("\n").as_bytes())
+            }),
+            images: Some(self.image_digest(images)),
         }
     }
 }

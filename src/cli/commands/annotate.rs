@@ -43,7 +43,7 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
         .with_unresolved(unresolved.unwrap_or_default());
     create_folder(&args.out)?;
     let _lock = FolderLock::acquire(&args.out)?;
-    plan.claim(&args.out)?;
+    plan.claim(&args.out, &cases::base_folder(&args.source.path))?;
     let (ratings, entries) = LineJournal::open(&args.out)?;
     let state = RatingState::new(&plan, &entries)?;
     let (adjudications, decided) = LineJournal::open(&args.out)?;
@@ -90,7 +90,14 @@ fn serve_study(
     let root = cases::base_folder(&args.source.path);
     let images =
         ImageReader::new(root, ImageLimits::default()).with_dicom_view(args.source.dicom.to_view());
-    if !args.listen.ip().is_loopback() && !verbosity.quiet {
+    if args.listen.ip().is_unspecified() && args.site_name.is_empty() {
+        bail!(
+            "--listen {}: the site has no name under which raters can visit it\n\
+             hint: pass --site-name with the name or address of this machine",
+            args.listen
+        );
+    }
+    if !args.listen.ip().is_loopback() {
         print_lines(&format!(
             "warning: other machines can reach {}, and what they send is not encrypted\n\
              hint: listen on 127.0.0.1 behind a reverse proxy with TLS, and pass --site-name",
@@ -116,7 +123,9 @@ fn describe_links(
     address: SocketAddr,
 ) -> String {
     let site = match args.site_name.first() {
-        Some(name) => format!("https://{name}"),
+        // A name on this machine stands for a reverse proxy with TLS.
+        Some(name) if args.listen.ip().is_loopback() => format!("https://{name}"),
+        Some(name) => format!("http://{name}:{}", address.port()),
         None => format!("http://{address}"),
     };
     let width = plan.config.raters.iter().map(|rater| rater.name.chars().count()).max();

@@ -79,6 +79,15 @@ fn decision_on_the_site_goes_back_into_training() {
     };
     assert_eq!(without(&decided[0]), without(&line));
 
+    // The numbers of suggestions belong to the file that the person saw.
+    let file = "rounds/round-0/unresolved.jsonl";
+    let original = folder.read(file);
+    folder.write(file, &original.replace("\"number\":1", "\"number\":9"));
+    let output = annotate(&folder, &["--results"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("different: the unresolved pairs"), "{error}");
+    folder.write(file, &original);
+
     let flags = ["--decisions", "decided/decisions.jsonl", "--wait-for-people"];
     let output = discuss(&folder, models, &flags);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);

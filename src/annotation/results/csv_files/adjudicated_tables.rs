@@ -3,10 +3,8 @@
 use anyhow::Result;
 
 use crate::annotation::journal::AdjudicationEntry;
+use crate::annotation::study::ADJUDICATOR;
 use crate::support::tables::Table;
-
-/// Name of the administrator in the column of raters.
-const ADJUDICATOR: &str = "adjudicator";
 
 /// Writes the decided scores.
 pub(in crate::annotation::results) fn write_scores(
