@@ -14,6 +14,8 @@ use crate::support::terminal::interrupt::Interrupt;
 
 /// Time between two looks whether the user interrupts the site.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
+/// Time for requests that are on their way when the user interrupts the site.
+const MAX_STOP_TIME: Duration = Duration::from_secs(2);
 /// Threads that wait for the disk.
 const BLOCKING_THREADS: usize = 8;
 
@@ -40,12 +42,22 @@ pub fn serve(
         })?;
         let address = listener.local_addr().context("the server has no address")?;
         let site = Arc::new(listening(address)?);
-        let stop = async move {
-            while !interrupt.is_requested() {
-                tokio::time::sleep(INTERRUPT_INTERVAL).await;
-            }
-        };
+        let stop = wait_for_interrupt(interrupt.clone());
         let serving = axum::serve(listener, router(site)).with_graceful_shutdown(stop);
-        serving.await.context("the server failed")
+        let mut serving = tokio::spawn(serving.into_future());
+        while !interrupt.is_requested() && !serving.is_finished() {
+            tokio::time::sleep(INTERRUPT_INTERVAL).await;
+        }
+        // An unfinished request must not keep the site alive. Confirmed answers are on disk.
+        match tokio::time::timeout(MAX_STOP_TIME, &mut serving).await {
+            Ok(result) => result.context("the server failed")?.context("the server failed"),
+            Err(_) => Ok(()),
+        }
     })
+}
+
+async fn wait_for_interrupt(interrupt: Interrupt) {
+    while !interrupt.is_requested() {
+        tokio::time::sleep(INTERRUPT_INTERVAL).await;
+    }
 }

@@ -42,7 +42,9 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
         .with_context(study)?
         .with_unresolved(unresolved.unwrap_or_default());
     create_folder(&args.out)?;
-    let _lock = FolderLock::acquire(&args.out)?;
+    let _lock = FolderLock::acquire(&args.out).context(
+        "the site of this study may be running; its administrator can download the results there",
+    )?;
     plan.claim(&args.out, &cases::base_folder(&args.source.path))?;
     let (ratings, entries) = LineJournal::open(&args.out)?;
     let state = RatingState::new(&plan, &entries)?;
