@@ -7,22 +7,17 @@ const { siteBrowser } = require("./site_browser.cjs");
 
 const [modules, executablePath, raterLink] = process.argv.slice(2);
 const origin = new URL(raterLink).origin;
-const problems = [];
-const { launch, enter, check } = siteBrowser({ modules, executablePath, origin, problems });
+const { run, forEachLook, enter, check } = siteBrowser({ modules, executablePath, origin });
 
-(async () => {
-  const browser = await launch();
-  for (const colorScheme of ["light", "dark"]) {
-    for (const width of [360, 1440]) {
-      const page = await enter(browser, raterLink, { colorScheme, viewport: { width, height: 900 } });
-      await page.goto(origin + "/case/1");
-      await check(page, `decision ${colorScheme} ${width}`);
-      // The texts of a suggestion start an own evaluation.
-      await page.locator("a", { hasText: "Start an own evaluation" }).last().click();
-      await check(page, `own evaluation ${colorScheme} ${width}`);
-      assert.notEqual(await page.locator("textarea").first().inputValue(), "");
-    }
-  }
+run(async (browser) => {
+  await forEachLook(browser, raterLink, async (page, look) => {
+    await page.goto(origin + "/case/1");
+    await check(page, `decision ${look}`);
+    // The texts of a suggestion start an own evaluation.
+    await page.locator("a", { hasText: "Start an own evaluation" }).last().click();
+    await check(page, `own evaluation ${look}`);
+    assert.notEqual(await page.locator("textarea").first().inputValue(), "");
+  });
   const page = await enter(browser, raterLink, { javaScriptEnabled: false, viewport: { width: 820, height: 1180 } });
   await page.goto(origin + "/case/1");
   await page.click("text=Submit and go on");
@@ -30,10 +25,4 @@ const { launch, enter, check } = siteBrowser({ modules, executablePath, origin, 
   await page.locator("label", { hasText: "Suggestion 2" }).locator("input").check();
   await page.click("text=Submit and go on");
   assert.match(await page.textContent("main"), /1 of 1 submitted/);
-  await browser.close();
-  assert.deepEqual(problems, []);
-  console.log("no problems");
-})().catch((error) => {
-  console.error(error.message, problems);
-  process.exit(1);
 });

@@ -7,8 +7,7 @@ const { siteBrowser } = require("./site_browser.cjs");
 
 const [modules, executablePath, raterLink, administratorLink, way] = process.argv.slice(2);
 const origin = new URL(raterLink).origin;
-const problems = [];
-const { launch, enter, check } = siteBrowser({ modules, executablePath, origin, problems });
+const { run, forEachLook, enter, check } = siteBrowser({ modules, executablePath, origin });
 
 // Rates the open evaluation, with the keyboard where there are scores.
 async function rate(page) {
@@ -21,8 +20,7 @@ async function rate(page) {
   await page.click("text=Submit and go on");
 }
 
-(async () => {
-  const browser = await launch();
+run(async (browser) => {
   const page = await enter(browser, raterLink, { viewport: { width: 1440, height: 900 } });
   await page.click("form[action='/evaluations/start'] button");
   const first = page.url();
@@ -42,24 +40,15 @@ async function rate(page) {
   await plain.click("text=Submit and go on");
   await plain.click("text=All cases");
   assert.match(await plain.textContent("main"), /2 of \d+ submitted/);
-  for (const colorScheme of ["light", "dark"]) {
-    for (const width of [360, 1440]) {
-      const options = { colorScheme, viewport: { width, height: 900 } };
-      const rater = await enter(browser, raterLink, options);
-      await check(rater, `overview of evaluations, ${way}, ${colorScheme} ${width}`);
-      await rater.goto(first);
-      await check(rater, `submitted evaluation, ${way}, ${colorScheme} ${width}`);
-      await rater.goto(origin + "/");
-      await rater.click("text=Go on");
-      await check(rater, `open evaluation, ${way}, ${colorScheme} ${width}`);
-      const administrator = await enter(browser, administratorLink, options);
-      await check(administrator, `progress of evaluations, ${way}, ${colorScheme} ${width}`);
-    }
-  }
-  await browser.close();
-  assert.deepEqual(problems, []);
-  console.log("no problems");
-})().catch((error) => {
-  console.error(error.message, problems);
-  process.exit(1);
+  await forEachLook(browser, raterLink, async (rater, look) => {
+    await check(rater, `overview of evaluations, ${way}, ${look}`);
+    await rater.goto(first);
+    await check(rater, `submitted evaluation, ${way}, ${look}`);
+    await rater.goto(origin + "/");
+    await rater.click("text=Go on");
+    await check(rater, `open evaluation, ${way}, ${look}`);
+  });
+  await forEachLook(browser, administratorLink, async (administrator, look) => {
+    await check(administrator, `progress of evaluations, ${way}, ${look}`);
+  });
 });

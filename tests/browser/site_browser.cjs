@@ -7,8 +7,9 @@ const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const screenshotFolder = process.env.ACEM3_BROWSER_SHOTS;
 
-// Returns functions to open and check pages of the site with this origin. Problems are added to `problems`.
-exports.siteBrowser = function siteBrowser({ modules, executablePath, origin, problems }) {
+// Returns functions to open and check pages of the site with this origin.
+exports.siteBrowser = function siteBrowser({ modules, executablePath, origin }) {
+  const problems = [];
   const { chromium } = require(path.resolve(modules, "playwright-core"));
   const axe = require(path.resolve(modules, "axe-core"));
 
@@ -43,5 +44,29 @@ exports.siteBrowser = function siteBrowser({ modules, executablePath, origin, pr
     if (screenshotFolder) await page.screenshot({ path: path.join(screenshotFolder, where.replace(/\W+/g, "-") + ".png"), fullPage: true });
   }
 
-  return { launch: () => chromium.launch({ executablePath, args }), enter, check };
+  // Opens a link at both widths in both colour schemes. `look` gets the page and the name of its look.
+  async function forEachLook(browser, link, look) {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [360, 1440]) {
+        const page = await enter(browser, link, { colorScheme, viewport: { width, height: 900 } });
+        await look(page, `${colorScheme} ${width}`);
+      }
+    }
+  }
+
+  // Runs a script in a browser, and ends the process with an error if there is a problem.
+  async function run(script) {
+    try {
+      const browser = await chromium.launch({ executablePath, args });
+      await script(browser);
+      await browser.close();
+      assert.deepEqual(problems, []);
+      console.log("no problems");
+    } catch (error) {
+      console.error(error.message, problems);
+      process.exit(1);
+    }
+  }
+
+  return { run, forEachLook, enter, check };
 };

@@ -131,7 +131,7 @@ impl RatingState {
     /// skipped, and none of a skipped task.
     pub fn visible_evaluations(&self, plan: &StudyPlan, rater: usize) -> Vec<usize> {
         let states = self.of_rater(Part::Responses, rater);
-        let rates_responses = !plan.config.stages.is_empty();
+        let rates_responses = plan.config.rates_responses();
         let is_done =
             |state: &TaskState| matches!(state.status, TaskStatus::Submitted | TaskStatus::Skipped);
         if rates_responses && !states.iter().all(is_done) {

@@ -78,7 +78,7 @@ impl AdminPage<'_> {
     }
 
     fn judges(&self) -> Markup {
-        let is_choice = self.plan.judges.len() == 2;
+        let is_choice = self.plan.compares_judges();
         html! {
             p.hint {
                 @if is_choice { "Proportion of evaluations; “equally good” counts as one half." }
@@ -126,12 +126,10 @@ impl AdminPage<'_> {
             }
         }
     }
-}
 
-impl AdminPage<'_> {
     fn parts(&self) -> Vec<Part> {
         let has_part = |part: &Part| match part {
-            Part::Responses => !self.plan.config.stages.is_empty(),
+            Part::Responses => self.plan.config.rates_responses(),
             Part::Evaluations => !self.plan.judges.is_empty(),
         };
         Part::ALL.into_iter().filter(has_part).collect()

@@ -77,7 +77,7 @@ impl ResultFile {
     /// Returns the files of a study.
     pub fn of_study(plan: &StudyPlan) -> impl Iterator<Item = Self> + use<> {
         let (judges, is_decided) = (plan.judges.len(), plan.config.is_decided());
-        let rates_responses = !plan.config.stages.is_empty();
+        let rates_responses = plan.config.rates_responses();
         Self::ALL.into_iter().filter(move |file| match file {
             Self::EvaluationScores => judges == 1,
             Self::EvaluationPreferences => judges == 2,

@@ -93,7 +93,7 @@ fn targets_of_part(plan: &StudyPlan, ratings: &RatingState, part: Part) -> Vec<R
 fn target_names(plan: &StudyPlan, part: Part) -> Vec<(&str, String)> {
     let is_preferred = match part {
         Part::Responses => plan.config.has_stage(Stage::Preference),
-        Part::Evaluations => plan.judges.len() == 2,
+        Part::Evaluations => plan.compares_judges(),
     };
     // The number of responses does not change what is scored.
     let scored = plan.scheme(part, 2).scored.into_iter();

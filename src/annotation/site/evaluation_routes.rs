@@ -83,7 +83,7 @@ pub(super) async fn submit(
     let form = SentForm {
         place: TaskPlace { part: Part::Evaluations, rater: case.rater, place: case.place },
         scheme: site.plan.scheme(Part::Evaluations, case.task.responses.len()),
-        is_swapped: is_exchanged(&site, &case),
+        is_swapped: case.assigned.is_judge_swapped,
         fields: &fields,
         path: PATH,
     };
@@ -110,11 +110,6 @@ fn not_open(site: &SiteState) -> Response {
     message(site, StatusCode::FORBIDDEN, "Not open yet", text)
 }
 
-/// Returns true if the rater sees the second of two judges first.
-fn is_exchanged(site: &SiteState, case: &RequestedTask) -> bool {
-    site.plan.judges.len() == 2 && case.assigned.is_judge_swapped
-}
-
 fn evaluation_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> String {
     let place = TaskPlace { part: Part::Evaluations, rater: case.rater, place: case.place };
     let state = site.read_ratings(|ratings| ratings.get(place).cloned());
@@ -124,7 +119,7 @@ fn evaluation_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) ->
     if case.assigned.is_swapped {
         responses.reverse();
     }
-    if is_exchanged(site, case) {
+    if case.assigned.is_judge_swapped {
         evaluations.reverse();
         state.answers = state.answers.exchanged();
     }

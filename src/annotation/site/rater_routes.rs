@@ -41,7 +41,7 @@ pub(super) fn overview(site: &SiteState, rater: usize) -> String {
                 tasks: ratings.of_rater(Part::Evaluations, rater),
                 places: evaluations,
                 is_opened: ratings.has_opened_evaluations(rater),
-                locks_ratings: !config.stages.is_empty(),
+                locks_ratings: config.rates_responses(),
                 next: ratings.next_open(Part::Evaluations, rater, evaluations, None),
             }),
         };
@@ -60,7 +60,7 @@ pub(super) async fn show_case(
         Ok(case) => case,
         Err(response) => return response,
     };
-    if site.plan.config.stages.is_empty() {
+    if !site.plan.config.rates_responses() {
         let text = "This study is about evaluations only.";
         return message(&site, StatusCode::NOT_FOUND, "No such page", text);
     }

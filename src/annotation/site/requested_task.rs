@@ -75,7 +75,7 @@ impl SiteState {
     /// Returns the places of the tasks that a rater may open in a part.
     pub(super) fn places(&self, part: Part, rater: usize) -> Vec<usize> {
         self.read_ratings(|ratings| match part {
-            Part::Responses if self.plan.config.stages.is_empty() => Vec::new(),
+            Part::Responses if !self.plan.config.rates_responses() => Vec::new(),
             Part::Responses => (0..ratings.of_rater(part, rater).len()).collect(),
             Part::Evaluations => ratings.visible_evaluations(&self.plan, rater),
         })

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
 use super::router::router;
 use super::site_state::SiteState;
@@ -42,22 +43,19 @@ pub fn serve(
         })?;
         let address = listener.local_addr().context("the server has no address")?;
         let site = Arc::new(listening(address)?);
-        let stop = wait_for_interrupt(interrupt.clone());
-        let serving = axum::serve(listener, router(site)).with_graceful_shutdown(stop);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = axum::serve(listener, router(site)).with_graceful_shutdown(async {
+            let _ = stopped.await;
+        });
         let mut serving = tokio::spawn(serving.into_future());
         while !interrupt.is_requested() && !serving.is_finished() {
             tokio::time::sleep(INTERRUPT_INTERVAL).await;
         }
+        drop(stop);
         // An unfinished request must not keep the site alive. Confirmed answers are on disk.
         match tokio::time::timeout(MAX_STOP_TIME, &mut serving).await {
             Ok(result) => result.context("the server failed")?.context("the server failed"),
             Err(_) => Ok(()),
         }
     })
-}
-
-async fn wait_for_interrupt(interrupt: Interrupt) {
-    while !interrupt.is_requested() {
-        tokio::time::sleep(INTERRUPT_INTERVAL).await;
-    }
 }

@@ -128,7 +128,7 @@ impl SiteState {
             models: task.models().into_iter().map(str::to_owned).collect(),
             swapped: match place.part {
                 Part::Responses => assigned.is_swapped,
-                Part::Evaluations => assigned.is_judge_swapped && self.plan.judges.len() == 2,
+                Part::Evaluations => assigned.is_judge_swapped,
             },
             action: sent.action,
             answers: sent.answers,
@@ -139,7 +139,7 @@ impl SiteState {
         let state = &ratings.state;
         let is_closed = match place.part {
             Part::Responses => {
-                self.plan.config.stages.is_empty() || state.has_opened_evaluations(place.rater)
+                !self.plan.config.rates_responses() || state.has_opened_evaluations(place.rater)
             }
             Part::Evaluations => {
                 !state.visible_evaluations(&self.plan, place.rater).contains(&place.place)

@@ -18,7 +18,8 @@ pub struct AssignedTask {
     pub task: usize,
     /// True if the rater sees the second response first.
     pub is_swapped: bool,
-    /// True if the rater sees the evaluation of the second judge first.
+    /// True if the rater sees the evaluation of the second judge first. Of no meaning before the study has
+    /// its judges.
     pub is_judge_swapped: bool,
 }
 

@@ -72,7 +72,7 @@ impl StudyPlan {
                 }
             }
             Part::Evaluations => {
-                let is_choice = self.judges.len() == 2;
+                let is_choice = self.compares_judges();
                 let names = ["evaluation 1", "evaluation 2"];
                 RatingScheme {
                     scored: if is_choice { Vec::new() } else { EVALUATION_CRITERIA.to_vec() },

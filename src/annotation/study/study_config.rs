@@ -143,6 +143,11 @@ impl StudyConfig {
         self.stages.contains(&stage)
     }
 
+    /// Returns true if the study has a part about responses, and is not about evaluations only.
+    pub fn rates_responses(&self) -> bool {
+        !self.stages.is_empty()
+    }
+
     /// Returns true if raters decide about unresolved pairs.
     pub fn is_decided(&self) -> bool {
         self.has_stage(Stage::Decision)

@@ -108,7 +108,16 @@ impl StudyPlan {
             }
             self.judges.push(judge);
         }
+        let is_choice = self.compares_judges();
+        for assigned in self.assignment.iter_mut().flatten() {
+            assigned.is_judge_swapped &= is_choice;
+        }
         Ok(self)
+    }
+
+    /// Returns true if raters choose between the evaluations of two judges.
+    pub fn compares_judges(&self) -> bool {
+        self.judges.len() == 2
     }
 
     /// Returns the evaluations of a task by all judges; `None` if one of them has none.

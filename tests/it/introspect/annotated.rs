@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::discussions::{build_index, discuss, start_adviser, start_reviewer};
+use super::discussions::{
+    build_index, discuss, discuss_until_people, start_adviser, start_reviewer,
+};
 use super::{lines, training_folder};
 use crate::annotate_site::Site;
 use crate::browser::run_in_browser;
@@ -35,9 +37,7 @@ fn decision_on_the_site_goes_back_into_training() {
     build_index(&folder, "index");
     let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
     let models = [&adviser, &reviewer];
-    let output = discuss(&folder, models, &["--wait-for-people"]);
-    assert_eq!(output.exit_code, 1, "{}", output.stderr);
-    let line = lines(&folder.read("rounds/round-0/unresolved.jsonl")).remove(0);
+    let line = discuss_until_people(&folder, models).remove(0);
     folder.write("study.toml", STUDY);
     let site = Site::start_command(&mut annotate(&folder, &["--listen", "127.0.0.1:0"]));
     let page = site.get("dr-ada", "/case/1").text();
@@ -116,8 +116,7 @@ fn studies_of_decisions_need_pairs() {
 fn decision_page_works_in_a_browser() {
     let folder = training_folder();
     let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
-    let output = discuss(&folder, [&adviser, &reviewer], &["--wait-for-people"]);
-    assert_eq!(output.exit_code, 1, "{}", output.stderr);
+    discuss_until_people(&folder, [&adviser, &reviewer]);
     folder.write("study.toml", STUDY);
     let site = Site::start_command(&mut annotate(&folder, &["--listen", "127.0.0.1:0"]));
     let printed = run_in_browser("annotate_decisions.cjs", &[&site.link("dr-ada")]);

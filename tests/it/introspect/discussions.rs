@@ -72,6 +72,13 @@ pub(super) fn build_index(folder: &Folder, name: &str) {
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
 }
 
+/// Runs the command until people must decide, and returns the pairs that they decide about.
+pub(super) fn discuss_until_people(folder: &Folder, models: [&MockModel; 2]) -> Vec<Value> {
+    let output = discuss(folder, models, &["--wait-for-people"]);
+    assert_eq!(output.exit_code, 1, "{}", output.stderr);
+    lines(&folder.read("rounds/round-0/unresolved.jsonl"))
+}
+
 /// Runs the command with adviser and reviewer, which have own keys.
 pub(super) fn discuss(
     folder: &Folder,

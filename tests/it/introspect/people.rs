@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::discussions::{build_index, discuss, start_adviser, start_reviewer};
+use super::discussions::{
+    build_index, discuss, discuss_until_people, start_adviser, start_reviewer,
+};
 use super::mock_model::MockModel;
 use super::{lines, training_folder};
 use crate::folder::Folder;
@@ -79,10 +81,8 @@ fn people_decide_and_the_next_round_trains_on_it() {
     build_index(&folder, "index");
     let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
     let models = [&adviser, &reviewer];
-    let output = discuss(&folder, models, &["--wait-for-people"]);
-    assert_eq!(output.exit_code, 1, "{}", output.stderr);
+    let unresolved = discuss_until_people(&folder, models);
     let requests = adviser.prompts().len() + reviewer.prompts().len();
-    let unresolved = lines(&folder.read("rounds/round-0/unresolved.jsonl"));
     assert_eq!(unresolved.len(), 1);
     let line = &unresolved[0];
     assert_eq!(line["suggestions"].as_array().unwrap().len(), 3, "{line}");
@@ -144,9 +144,7 @@ fn accepted_suggestion_replaces_the_evaluations() {
     let folder = training_folder();
     let (adviser, reviewer) = (start_adviser(&folder), start_reviewer());
     let models = [&adviser, &reviewer];
-    let output = discuss(&folder, models, &["--wait-for-people"]);
-    assert_eq!(output.exit_code, 1, "{}", output.stderr);
-    let mut line = lines(&folder.read("rounds/round-0/unresolved.jsonl")).remove(0);
+    let mut line = discuss_until_people(&folder, models).remove(0);
     line["decision"] = json!({"accept": 2});
     folder.write("decisions.jsonl", &format!("{line}\n"));
     let output = discuss(&folder, models, &["--decisions", "decisions.jsonl"]);

@@ -27,7 +27,7 @@ pub(in crate::annotation::results) fn write(
     ratings: &RatingState,
 ) -> Result<String> {
     let mut table = Table::new(COLUMNS);
-    if !plan.config.stages.is_empty() {
+    if plan.config.rates_responses() {
         for rated in rated_tasks(plan, ratings, Part::Responses) {
             let models = rated.model_columns();
             let shown_first = models[usize::from(rated.assigned.is_swapped)];
@@ -37,8 +37,8 @@ pub(in crate::annotation::results) fn write(
     let judges: Vec<&str> = plan.judges.iter().map(|run| run.judge.as_str()).collect();
     for rated in rated_tasks(plan, ratings, Part::Evaluations) {
         if plan.evaluations(rated.assigned.task).is_some() {
-            let is_swapped = judges.len() == 2 && rated.assigned.is_judge_swapped;
-            let shown_first = judges.get(usize::from(is_swapped)).copied().unwrap_or_default();
+            let shown_first = usize::from(rated.assigned.is_judge_swapped);
+            let shown_first = judges.get(shown_first).copied().unwrap_or_default();
             push(&mut table, &rated, shown_first, Part::Evaluations);
         }
     }

@@ -85,8 +85,8 @@ impl ControlSubject {
     }
 }
 
-/// Returns the response that the name of a field or the end of a name of a control stands for, such as
-/// `response_b`, `answer 2` or `b`; `None` if it stands for none.
+/// Returns the index of the response that a field name or the end of a control name means: 1 for
+/// `response_b`, `answer 2` or `b`. `None` if the name means no response.
 pub(super) fn parse_response(name: &str) -> Option<usize> {
     match Vote::position(name)? {
         Ordering::Greater => Some(0),
