@@ -1,6 +1,7 @@
 //! The site for human raters, through the program: rating, blindness, kills, results, and hostile requests.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -150,7 +151,7 @@ fn requests_of_strangers_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let site = Site::start(dir.path());
     let host = format!("Host: {}", site.host);
-    let cookie = format!("Cookie: acem3={}", site.tokens["dr-lee"]);
+    let cookie = site.cookie(&site.tokens["dr-lee"]);
     let status = |request: &str, headers: &[&str]| {
         let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
         site.send(request, &headers, "action=save").status
@@ -167,7 +168,7 @@ fn requests_of_strangers_are_refused() {
         let request = format!("GET {path}");
         assert_eq!(status(&request, &[&host]), 403, "{path}");
         assert_eq!(
-            status(&request, &[&host, "Cookie: acem3=00000000000000000000000000000000"]),
+            status(&request, &[&host, &site.cookie("00000000000000000000000000000000")]),
             403
         );
         if path.starts_with("/admin") {
@@ -203,7 +204,7 @@ fn requests_of_strangers_are_refused() {
     assert_eq!(
         status(
             "GET /admin/results/..%2flinks.json",
-            &[&host, &format!("Cookie: acem3={}", site.tokens["administrator"])]
+            &[&host, &site.cookie(&site.tokens["administrator"])]
         ),
         404
     );
@@ -211,6 +212,16 @@ fn requests_of_strangers_are_refused() {
     let huge = format!("comment={}", "x".repeat(2_000_000));
     let answer = site.post("dr-lee", "/case/1", &huge);
     assert!(matches!(answer.status, 413 | 0), "{}", answer.status);
+    // Requests that no handler sees are answered with a page, too.
+    for (request, body, expected) in
+        [("PUT /case/1", "", 405), ("POST /case/1", "action=save", 415), ("GET /case/%ff", "", 400)]
+    {
+        let headers =
+            [host.clone(), cookie.clone(), own.clone(), format!("Content-Length: {}", body.len())];
+        let answer = site.send(request, &headers, body);
+        assert_eq!(answer.status, expected, "{request}");
+        assert!(answer.text().contains("To the start"), "{request}: {}", answer.text());
+    }
     let safe = site.get("dr-lee", "/case/1");
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
@@ -255,8 +266,8 @@ fn page_of_another_link_is_not_stored() {
     assert_eq!(fs::read_to_string(&journal).unwrap().lines().count(), 1);
 }
 
-#[test]
-fn changed_image_is_noticed() {
+/// Returns a folder with a copy of the demo cases and a study, and the paths of the images.
+fn copied_cases() -> (tempfile::TempDir, Vec<PathBuf>) {
     let dir = tempfile::tempdir().unwrap();
     let cases = dir.path().join("cases");
     fs::create_dir_all(cases.join("images")).unwrap();
@@ -268,19 +279,102 @@ fn changed_image_is_noticed() {
         fs::copy(entry.path(), images.last().unwrap()).unwrap();
     }
     fs::write(dir.path().join("study.toml"), STUDY).unwrap();
-    let run = || annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
-    assert!(run().status.success());
+    (dir, images)
+}
+
+/// Starts the site of copied cases, and lets a rater save a draft.
+fn rate_copied(folder: &Path) {
+    let mut command = annotate_command(&folder.join("cases"), folder);
+    let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
+    assert_eq!(site.post("dr-lee", "/case/1", "action=save&score-0-0=3").status, 200);
+}
+
+#[test]
+fn changed_image_is_noticed() {
+    let (dir, images) = copied_cases();
+    rate_copied(dir.path());
+    let run = || annotate_command(&dir.path().join("cases"), dir.path()).arg("--results").output();
+    assert!(run().unwrap().status.success());
     fs::copy(&images[0], &images[1]).unwrap();
-    let error = String::from_utf8_lossy(&run().stderr).into_owned();
+    let error = String::from_utf8_lossy(&run().unwrap().stderr).into_owned();
     assert!(error.contains("different: the images"), "{error}");
 }
 
 #[test]
+fn damaged_image_is_noticed_before_the_site_starts() {
+    let (dir, images) = copied_cases();
+    fs::write(&images[1], b"no image").unwrap();
+    let output = annotate_command(&dir.path().join("cases"), dir.path()).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let name = images[1].file_name().unwrap().to_str().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{error}");
+    assert!(error.contains("1 image cannot be shown") && error.contains(name), "{error}");
+    assert!(error.contains("hint:"), "{error}");
+}
+
+#[test]
 fn another_study_does_not_continue_the_ratings() {
-    let dir = tempfile::tempdir().unwrap();
-    assert!(command(dir.path()).arg("--results").output().unwrap().status.success());
+    let (dir, _) = copied_cases();
+    let cases = dir.path().join("cases");
+    // Before the first entry, everything may change.
+    for raters in ["[\"dr-lee\"]", "[\"dr-lee\", \"dr-ito\"]"] {
+        let study = format!("name = \"Demo study\"\nseed = 5\nraters = {raters}\n");
+        fs::write(dir.path().join("study.toml"), study).unwrap();
+        let mut command = annotate_command(&cases, dir.path());
+        let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
+        assert_eq!(site.get("dr-lee", "/").status, 200);
+    }
+    rate_copied(dir.path());
     fs::write(dir.path().join("study.toml"), STUDY.replace("seed = 5", "seed = 6")).unwrap();
-    let output = command(dir.path()).arg("--results").output().unwrap();
+    let output = annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && error.contains("different: the seed"), "{error}");
+}
+
+#[test]
+fn results_are_written_while_the_site_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = Site::start(dir.path());
+    let cases = demo_cases();
+    let page = site.get("dr-ito", "/case/1").text();
+    assert_eq!(site.post("dr-ito", "/case/1", &complete_form(&page, &cases, "submit")).status, 303);
+    let output = command(dir.path()).arg("--results").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let scores = fs::read(dir.path().join("out/scores.csv")).unwrap();
+    assert_eq!(scores, site.get("administrator", "/admin/results/scores.csv").body);
+    // A second site does not start.
+    let second = command(dir.path()).args(["--listen", "127.0.0.1:0"]).output().unwrap();
+    let error = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success() && error.contains("may be running"), "{error}");
+}
+
+/// The window of a DICOM image is that of its file at first; another one stays when a draft is saved.
+#[test]
+fn window_of_a_dicom_image_stays() {
+    let (dir, images) = copied_cases();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/dicom/ct.dcm");
+    for image in &images {
+        fs::copy(&golden, image).unwrap();
+    }
+    let mut command = annotate_command(&dir.path().join("cases"), dir.path());
+    let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
+    let page = site.get("dr-lee", "/case/1").text();
+    let value = |page: &str, name: &str| {
+        let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse::<f64>().unwrap()
+    };
+    let of_file = [value(&page, "center"), value(&page, "width")];
+    assert!(page.contains("Lung") && page.contains("src=\"/case/1/image\""), "{page}");
+    let image = |query: &str| site.get("dr-lee", &format!("/case/1/image{query}"));
+    assert_eq!(image("").header("content-type"), Some("image/png"));
+    assert_ne!(image("").body, image("?center=40&width=80").body);
+    // The button of a preset saves the entries as a draft and comes back with the window.
+    let fields = "score-0-0=4&center=1&width=2&window=40,80";
+    let page = site.post("dr-lee", "/case/1", fields).text();
+    assert_eq!([value(&page, "center"), value(&page, "width")], [40.0, 80.0]);
+    assert!(page.contains("image?center=40&amp;width=80"), "{page}");
+    let page = site.post("dr-lee", "/case/1", "action=save&center=30&width=90").text();
+    assert_eq!([value(&page, "center"), value(&page, "width")], [30.0, 90.0]);
+    let fields = format!("action=save&center={}&width={}", of_file[0], of_file[1]);
+    assert!(site.post("dr-lee", "/case/1", &fields).text().contains("src=\"/case/1/image\""));
 }

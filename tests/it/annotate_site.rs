@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 /// The study of most tests.
 pub(crate) const STUDY: &str =
@@ -40,6 +41,8 @@ pub(crate) struct Site {
     pub(crate) host: String,
     /// Tokens by name.
     pub(crate) tokens: BTreeMap<String, String>,
+    /// Name of the cookie, once it is known.
+    cookie_name: OnceLock<String>,
 }
 
 /// An answer of the site.
@@ -90,7 +93,7 @@ impl Site {
                 break;
             }
         }
-        Self { child, host, tokens }
+        Self { child, host, tokens, cookie_name: OnceLock::new() }
     }
 
     /// Returns the link of a visitor.
@@ -143,7 +146,19 @@ impl Site {
     }
 
     fn headers(&self, name: &str) -> Vec<String> {
-        vec![format!("Host: {}", self.host), format!("Cookie: acem3={}", self.tokens[name])]
+        vec![format!("Host: {}", self.host), self.cookie(&self.tokens[name])]
+    }
+
+    /// Returns the header with the cookie of a token.
+    pub(crate) fn cookie(&self, token: &str) -> String {
+        let name = self.cookie_name.get_or_init(|| {
+            let host = format!("Host: {}", self.host);
+            let path = format!("GET /enter/{}", self.tokens["administrator"]);
+            let entered = self.send(&path, &[host], "");
+            let cookie = entered.header("set-cookie").unwrap();
+            cookie.split('=').next().unwrap().to_owned()
+        });
+        format!("Cookie: {name}={token}")
     }
 }
 

@@ -37,22 +37,21 @@ impl<T: LineFormat> LineJournal<T> {
         let mut file =
             options.read(true).append(true).create(true).open(&path).with_context(context)?;
         truncate_torn_line(&mut file).with_context(context)?;
-        let bytes = std::fs::read(&path).with_context(context)?;
-        let mut entries = Vec::new();
-        for (i, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            if !line.is_empty() {
-                entries.push(parse_entry(line).with_context(|| {
-                    format!(
-                        "{} line {}: not an entry of the journal\n\
-                         hint: restore the file from a copy, or move the line to another file",
-                        path.display(),
-                        i + 1
-                    )
-                })?);
-            }
-        }
-        let length = bytes.len() as u64;
+        sync_folder(folder).with_context(context)?;
+        let (entries, length) = read_entries(&path)?;
         Ok((Self { file, path, length, is_torn: false, format: PhantomData }, entries))
+    }
+
+    /// Reads the entries of the journal in a folder, without a line that another process is writing.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line is not an entry.
+    pub fn read(folder: &Path) -> Result<Vec<T>> {
+        let path = folder.join(T::FILE);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(read_entries(&path)?.0)
     }
 
     /// Appends an entry. When this returns, the entry is on disk.
@@ -80,6 +79,33 @@ impl<T: LineFormat> LineJournal<T> {
         self.length += line.len() as u64;
         Ok(())
     }
+}
+
+/// Reads the complete lines of a journal, with their number of bytes.
+fn read_entries<T: LineFormat>(path: &Path) -> Result<(Vec<T>, u64)> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let complete = bytes.get(..end).unwrap_or_default();
+    let mut entries = Vec::new();
+    for (i, line) in complete.split(|byte| *byte == b'\n').enumerate() {
+        if !line.is_empty() {
+            entries.push(parse_entry(line).with_context(|| {
+                format!(
+                    "{} line {}: not an entry of the journal\n\
+                     hint: restore the file from a copy, or move the line to another file",
+                    path.display(),
+                    i + 1
+                )
+            })?);
+        }
+    }
+    Ok((entries, end as u64))
+}
+
+/// Writes the names of a folder's files to the disk, so that a new file is still there after the machine
+/// stops.
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 fn parse_entry<T: LineFormat>(line: &[u8]) -> Result<T> {

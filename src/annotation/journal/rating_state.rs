@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Result, bail};
 
 use super::answers::TaskAnswers;
-use super::entry::{EntryAction, JournalEntry};
+use super::entry::{EntryAction, JournalEntry, LineFormat as _};
 use crate::annotation::study::{Part, StudyPlan};
 
 /// How far a rater is with a task.
@@ -83,8 +83,9 @@ impl RatingState {
             let key = (entry.rater.as_str(), entry.case.as_str(), models);
             let Some((rater, place)) = places.get(&key).copied() else {
                 bail!(
-                    "entry {} of the journal: {} was not assigned case {:?} in this study\n\
+                    "{}, entry {}: {} was not assigned case {:?} in this study\n\
                      hint: pass the cases and the study that the ratings are about",
+                    JournalEntry::FILE,
                     i + 1,
                     entry.rater,
                     entry.case

@@ -157,12 +157,14 @@ impl AdminPage<'_> {
     }
 }
 
-/// Returns a value with its interval; a dash if it is undefined.
-fn estimate_text(estimate: &Estimate) -> String {
-    match (estimate.value, estimate.interval) {
-        (Ok(value), Ok([low, high])) => format!("{value:.2} ({low:.2} to {high:.2})"),
-        (Ok(value), Err(_)) => format!("{value:.2}"),
-        (Err(_), _) => "–".to_owned(),
+/// Returns a value with its interval, or why there is none.
+fn estimate_text(estimate: &Estimate) -> Markup {
+    html! {
+        @match (estimate.value, estimate.interval) {
+            (Ok(value), Ok([low, high])) => { (format!("{value:.2} ({low:.2} to {high:.2})")) }
+            (Ok(value), Err(reason)) => { (format!("{value:.2}")) " " span.hint { "(" (reason) ")" } }
+            (Err(reason), _) => { "– " span.hint { "(" (reason) ")" } }
+        }
     }
 }
 

@@ -3,10 +3,14 @@
 use maud::{Markup, html};
 
 use super::field_names::{ACTION, COMMENT, MAX_TEXT, OPENED, PAGE, REASON};
+use super::image_view::ImageView;
 use super::layout::Page;
 use super::overview_page::instructions;
 use super::rating_fields::response_name;
 use crate::annotation::journal::{TaskState, TaskStatus};
+
+/// Id of the form of the page.
+pub(crate) const RATING_FORM: &str = "rating";
 
 /// What the page shows. Nothing of it names a model or a judge.
 pub(crate) struct CasePage<'a> {
@@ -21,7 +25,7 @@ pub(crate) struct CasePage<'a> {
     /// The responses, in the order in which the rater sees them.
     pub(crate) responses: &'a [&'a str],
     /// The image, if the case has one.
-    pub(crate) image: Option<CaseImage>,
+    pub(crate) image: Option<ImageView>,
     /// Texts below the responses, such as the evaluations of judges.
     pub(crate) details: Markup,
     /// The fields of the form.
@@ -50,15 +54,6 @@ pub(crate) struct PagePosition<'a> {
     pub(crate) places: &'a [usize],
     /// The place of this page. Its address has the next number.
     pub(crate) place: usize,
-}
-
-/// How the image of a case is shown.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CaseImage {
-    /// True if it has a window.
-    pub(crate) is_dicom: bool,
-    /// Center and width that the rater chose.
-    pub(crate) window: Option<[f64; 2]>,
 }
 
 impl PagePosition<'_> {
@@ -99,19 +94,29 @@ impl CasePage<'_> {
             @if !self.instructions.is_empty() {
                 details { summary { "Instructions" } (instructions(self.instructions)) }
             }
-            div.case {
-                @if let Some(image) = self.image { (self.figure(image)) }
-                div.texts {
-                    section { h2 { "Question" } p.text dir="auto" { (self.question) } }
-                    div.sides {
-                        @for (i, response) in self.responses.iter().enumerate() {
-                            section { h2 { (response_name(self.responses.len(), i)) } p.text dir="auto" { (response) } }
+            div.work {
+                // The case stays in view beside a long form, and scrolls by itself.
+                div.case role="region" aria-label="Case" tabindex="0" {
+                    @if let Some(image) = &self.image { (image.render()) }
+                    div.texts {
+                        section { h2 { "Question" } p.text dir="auto" { (self.question) } }
+                        div.sides {
+                            @for (i, response) in self.responses.iter().enumerate() {
+                                section { h2 { (response_name(self.responses.len(), i)) } p.text dir="auto" { (response) } }
+                            }
                         }
                     }
                 }
+                div { (self.details) (self.form()) }
             }
-            (self.details)
-            form.rating method="post" action=(self.position.address()) {
+        };
+        let navigation = self.position.navigation();
+        Page { title: &title, study: self.study, navigation, content }.render()
+    }
+
+    fn form(&self) -> Markup {
+        html! {
+            form.rating id=(RATING_FORM) method="post" action=(self.position.address()) {
                 fieldset.all disabled[self.is_final] {
                     legend.visually-hidden { "Your ratings" }
                     input type="hidden" name=(OPENED) value=(self.opened);
@@ -121,9 +126,7 @@ impl CasePage<'_> {
                     @if !self.is_final { (self.buttons()) }
                 }
             }
-        };
-        let navigation = self.position.navigation();
-        Page { title: &title, study: self.study, navigation, content }.render()
+        }
     }
 
     fn problems(&self) -> Markup {
@@ -132,35 +135,6 @@ impl CasePage<'_> {
                 h2 id="problems" { "Not submitted yet" }
                 p { "Your entries are saved as a draft. Missing:" }
                 ul { @for text in self.missing { li { (text) } } }
-            }
-        }
-    }
-
-    fn figure(&self, image: CaseImage) -> Markup {
-        let path = format!("/case/{}/image", self.position.place + 1);
-        let source = match image.window {
-            Some([center, width]) => format!("{path}?center={center}&width={width}"),
-            None => path,
-        };
-        html! {
-            figure.image {
-                div.viewer { img src=(source) alt="Case image"; }
-                figcaption {
-                    a href=(source) target="_blank" rel="noopener" { "Open in full size" }
-                    @if image.is_dicom { (self.window_form(image.window)) }
-                }
-            }
-        }
-    }
-
-    /// Returns the form that changes the window of a DICOM image.
-    fn window_form(&self, window: Option<[f64; 2]>) -> Markup {
-        let [center, width] = window.map_or([None, None], |window| window.map(Some));
-        html! {
-            form.window method="get" action=(self.position.address()) {
-                label { "Center" input type="number" step="any" name="center" value=[center] required; }
-                label { "Width" input type="number" step="any" min="1" name="width" value=[width] required; }
-                button type="submit" { "Apply window" }
             }
         }
     }

@@ -85,6 +85,10 @@ impl DecisionFields<'_> {
                 h2 { "Suggestion " (suggestion.number) }
                 @if let Some(problem) = &suggestion.problem { p { "Not accepted: " (problem) } }
                 @if let Some(evaluation) = shown_order(suggestion) {
+                    @let first = usize::from(evaluation.swapped);
+                    p.hint {
+                        "“Response 1” in the texts is " (response_name(2, first)) ", and “Response 2” is " (response_name(2, 1 - first)) "."
+                    }
                     @for (name, rated) in self.rated_rows(evaluation) { (rated_row(name, rated)) }
                     p { a href={ (self.address) "?from=" (suggestion.number) } { "Start an own evaluation with these texts" } }
                 } @else {

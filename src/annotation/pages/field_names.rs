@@ -13,6 +13,13 @@ pub(crate) const REASON: &str = "reason";
 /// When the page was opened, in seconds since 1970.
 pub(crate) const OPENED: &str = "opened";
 
+/// Center of the window of a DICOM image.
+pub(crate) const CENTER: &str = "center";
+/// Width of the window of a DICOM image.
+pub(crate) const WIDTH: &str = "width";
+/// A window as center and width with a comma between them, or that of the file.
+pub(crate) const WINDOW: &str = "window";
+
 /// The decision about an unresolved pair: [`OWN`] or a number of [`accept_value`].
 pub(crate) const DECISION: &str = "decision";
 /// Value of the decision for an own evaluation.

@@ -8,6 +8,7 @@ pub(crate) mod decision_fields;
 pub(crate) mod disagreement_page;
 pub(crate) mod evaluation_fields;
 pub(crate) mod field_names;
+pub(crate) mod image_view;
 pub(crate) mod layout;
 pub(crate) mod message_page;
 pub(crate) mod overview_page;

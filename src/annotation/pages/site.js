@@ -4,7 +4,7 @@
 
 const form = document.querySelector("form.rating");
 if (form) {
-  const groups = [...form.querySelectorAll("fieldset.scores")];
+  const all = [...form.querySelectorAll("fieldset.scores")];
   let changed = false;
   form.addEventListener("change", () => { changed = true; });
   form.addEventListener("submit", () => { changed = false; });
@@ -15,6 +15,8 @@ if (form) {
     const typing = event.target.matches("textarea, input:not([type=radio])");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !/^[0-9]$/.test(event.key)) return;
     const focused = event.target.closest("fieldset.scores");
+    // A digit must not enter a score that nobody sees.
+    const groups = all.filter((group) => !group.closest("details:not([open])"));
     const group = focused || groups.find((group) => !group.querySelector(":checked"));
     const choice = group && group.querySelector(`input[value="${event.key}"]`);
     if (!choice || choice.disabled || choice.matches(":disabled")) return;
@@ -95,11 +97,19 @@ if (viewer) {
   image.addEventListener("load", tell);
   image.addEventListener("error", tell);
   tell();
-  // Another window changes the image only, so that scores on the page stay.
-  const windowForm = document.querySelector("form.window");
-  if (windowForm) windowForm.addEventListener("submit", (event) => {
-    event.preventDefault();
-    image.src = image.src.split("?")[0] + "?" + new URLSearchParams(new FormData(windowForm));
-    viewer.parentElement.querySelector("figcaption a").href = image.src;
-  });
+  // Another window changes the image only, so that entries and the place on the page stay.
+  const fields = document.querySelector(".window");
+  if (fields) {
+    const [center, width] = ["center", "width"].map((name) => fields.querySelector(`[name=${name}]`));
+    const path = image.src.split("?")[0];
+    fields.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      event.preventDefault();
+      if (button.value) [center.value, width.value] = button.value.includes(",") ? button.value.split(",") : ["", ""];
+      const chosen = center.value !== "" && width.value !== "";
+      image.src = chosen ? `${path}?${new URLSearchParams({ center: center.value, width: width.value })}` : path;
+      viewer.parentElement.querySelector("figcaption a").href = image.src;
+    });
+  }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Disagreement {
     pub(crate) name: String,
     /// True for a preference.
     pub(crate) is_preference: bool,
+    /// True if the administrator sees the second response of a preference first.
+    pub(crate) is_swapped: bool,
     /// The item.
     pub(crate) item: RatedItem,
     /// The last decision about it.
@@ -41,8 +43,12 @@ pub(crate) fn disagreements(
             };
             let text = [&[target.key.clone(), item.case.clone()], item.models.as_slice()].concat();
             let digest = Digest::sha256(text.join("\0").as_bytes()).to_string();
+            // A side that says nothing of the models.
+            let is_odd =
+                digest.ends_with(|digit: char| digit.to_digit(16).is_some_and(|d| d % 2 == 1));
             found.push(Disagreement {
                 id: digest.chars().take(ID_LENGTH).collect(),
+                is_swapped: target.is_preference && is_odd,
                 target: target.key.clone(),
                 name: target.name.clone(),
                 is_preference: target.is_preference,
@@ -52,6 +58,28 @@ pub(crate) fn disagreements(
         }
     }
     found
+}
+
+impl Disagreement {
+    /// Converts a value between the order of the case and the order in which the administrator sees the
+    /// responses.
+    pub(crate) fn seen(&self, value: f64) -> f64 {
+        if self.is_swapped { -value } else { value }
+    }
+
+    /// Returns the ratings as the administrator sees them, from the lowest to the highest, so that their
+    /// order says nothing of the raters.
+    pub(crate) fn seen_ratings(&self) -> Vec<f64> {
+        let values = self.item.ratings.iter().map(|(_, value)| self.seen(*value));
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// Returns the decided value as the administrator sees it.
+    pub(crate) fn seen_decision(&self) -> Option<f64> {
+        self.decided.as_ref().map(|entry| self.seen(f64::from(entry.value)))
+    }
 }
 
 /// Returns true if the ratings are far apart. Opposite preferences are 1 and −1.

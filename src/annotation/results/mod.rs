@@ -7,6 +7,7 @@ pub(crate) mod judge_ratings;
 pub(crate) mod live_agreement;
 pub(crate) mod rated_items;
 mod rated_tasks;
+pub(crate) mod rater_comments;
 mod studio_export;
 
 use std::path::Path;

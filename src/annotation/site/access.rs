@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 use serde::{Deserialize, Serialize};
 
 use crate::support::digest::Digest;
+use crate::support::files::atomic_file;
 
 /// File with the tokens in the output folder.
 const LINKS_FILE: &str = "links.json";
@@ -39,39 +40,61 @@ pub struct AccessLinks {
 }
 
 impl AccessLinks {
-    /// Reads the tokens of a folder, or creates them. Only the owner can read the file.
+    /// Reads the tokens of a folder, and creates missing ones. Only the owner can read the file.
     ///
     /// # Errors
     /// If the file cannot be read or written, or there are no random numbers.
     pub fn open(folder: &Path, names: &[&str]) -> Result<Self> {
         let path = folder.join(LINKS_FILE);
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        if let Ok(text) = std::fs::read(&path) {
-            let links: Self = serde_json::from_slice(&text).with_context(|| {
+        let known = match std::fs::read(&path) {
+            Ok(text) => Some(Self::parse(&text).with_context(|| {
                 format!(
                     "{}: not the file with the links of a study\n\
                      hint: delete it to create new links; the old ones end",
                     path.display()
                 )
-            })?;
-            return Ok(Self { names, ..links });
-        }
-        let mut raters = BTreeMap::new();
+            })?),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let mut links = match &known {
+            Some(known) => known.clone(),
+            None => Self { administrator: random_token()?, raters: BTreeMap::new(), names: vec![] },
+        };
         for name in &names {
-            raters.insert(name.clone(), random_token()?);
+            if !links.raters.contains_key(name) {
+                links.raters.insert(name.clone(), random_token()?);
+            }
         }
-        let links = Self { administrator: random_token()?, raters, names };
-        let text = serde_json::to_vec_pretty(&links).context("cannot write the links")?;
+        if known.as_ref() != Some(&links) {
+            links.write(&path, known.is_none())?;
+        }
+        Ok(Self { names, ..links })
+    }
+
+    fn parse(text: &[u8]) -> Result<Self> {
+        serde_json::from_slice(text).map_err(Error::from)
+    }
+
+    /// Writes the file. Only the owner can read it.
+    fn write(&self, path: &Path, is_new: bool) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).context("cannot write the links")?;
+        if !is_new {
+            // The new file has the permissions of the old one.
+            return atomic_file::write_atomic(path, &text);
+        }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options.open(&path).and_then(|mut file| {
+        let written = options.open(path).and_then(|mut file| {
             file.write_all(&text)?;
             file.sync_all()
         });
-        written.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(links)
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Returns the visitor with a token. The comparison takes the same time for every token.
@@ -84,6 +107,12 @@ impl AccessLinks {
         let is_of_rater =
             |name: &String| self.raters.get(name).is_some_and(|token| is_token(token));
         self.names.iter().position(is_of_rater).map(Visitor::Rater)
+    }
+
+    /// Returns the name of the cookie. Studies on one machine have different names, because browsers send
+    /// the cookies of one port to the others.
+    pub fn cookie_name(&self) -> String {
+        format!("acem3-{}", Digest::sha256(self.administrator.as_bytes()).short_hex())
     }
 
     /// Returns the path of the administrator's link.
@@ -127,6 +156,11 @@ mod tests {
         assert!(tokens.iter().all(|token| token.len() == 32) && tokens[0] != tokens[1]);
         assert_eq!(links.visitor(&tokens[0]), Some(Visitor::Rater(0)));
         assert_eq!(links.visitor(&tokens[1]), Some(Visitor::Rater(1)));
+        // A rater who is added gets a link; the others keep theirs.
+        let added = AccessLinks::open(dir.path(), &["b", "a", "c"]).unwrap();
+        assert_eq!(added.rater_paths().count(), 3);
+        assert!(links.rater_paths().all(|path| added.rater_paths().any(|other| other == path)));
+        assert_eq!(added.cookie_name(), links.cookie_name());
         let administrator = token(links.administrator_path());
         assert_eq!(links.visitor(&administrator), Some(Visitor::Administrator));
         for guess in ["", "b", &tokens[0][1..], &tokens[0].to_uppercase()] {

@@ -1,24 +1,32 @@
 //! Handlers of requests about disagreements, which the administrator decides.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::Error;
-use axum::extract::{Form, Path, State};
+use axum::extract::{Form, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use tokio::task::block_in_place;
 
 use super::access::Visitor;
 use super::png_images::RequestedImage;
+use super::rater_routes::ImagePage;
+use super::requested_task::CaseQuery;
 use super::responses::{denied, message, print_failure, print_unsaved, visitor};
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
-use crate::annotation::pages::disagreement_page::{DisagreementPage, VALUE, disagreement_list};
+use crate::annotation::pages::disagreement_page::{
+    AdjudicatedResponse, DisagreementPage, PATH, VALUE, disagreement_list,
+};
 use crate::annotation::pages::field_names::{COMMENT, limit_text};
 use crate::annotation::results::disagreement::{Disagreement, disagreements};
 use crate::annotation::results::rated_items::rated_targets;
+use crate::annotation::results::rater_comments::rater_comments;
 use crate::annotation::study::Task;
+use crate::data::cases::Case;
 use crate::support::terminal::clock::format_rfc3339;
 
 /// Lists all disagreements.
@@ -26,33 +34,53 @@ pub(super) async fn list(State(site): State<Arc<SiteState>>, headers: HeaderMap)
     if visitor(&site, &headers) != Some(Visitor::Administrator) {
         return denied(&site);
     }
-    Html(disagreement_list(&site.plan.config.name, &all_disagreements(&site))).into_response()
+    let all = block_in_place(|| all_disagreements(&site));
+    Html(disagreement_list(&site.plan.config.name, &all)).into_response()
 }
 
 /// Shows a disagreement.
 pub(super) async fn show(
     State(site): State<Arc<SiteState>>,
     Path(id): Path<String>,
+    Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let (disagreement, task) = match requested(&site, &id, &headers) {
         Ok(requested) => requested,
         Err(response) => return response,
     };
-    let text = |model: &String| {
-        let response = task.case.responses.iter().find(|response| response.model == *model);
-        response.map_or("", |response| response.text.as_str())
-    };
-    let responses: Vec<&str> = disagreement.item.models.iter().map(text).collect();
+    let mut responses: Vec<AdjudicatedResponse> = disagreement
+        .item
+        .models
+        .iter()
+        .map(|model| adjudicated_response(&task.case, model))
+        .collect();
+    if disagreement.is_swapped {
+        responses.reverse();
+    }
+    let criterion = site.plan.rubric.criteria().find(|c| c.key.key() == disagreement.target);
+    let has_image = task.case.image.is_some();
+    let criterion = criterion.and_then(|criterion| criterion.fitted(has_image).ok());
+    let comments =
+        site.read_ratings(|ratings| rater_comments(&site.plan, ratings, &disagreement.item));
+    let page = format!("{PATH}{}", disagreement.id);
+    let image = ImagePage { image: format!("{page}/image"), page, is_open: false };
     let page = DisagreementPage {
         study: &site.plan.config.name,
         disagreement: &disagreement,
+        criterion: criterion.as_ref(),
         question: &task.case.question,
         responses: &responses,
-        has_image: task.case.image.is_some(),
+        comments: &comments,
+        image: image.view(&site, task, query.window()),
         scores: site.plan.rubric.scores,
     };
     Html(page.render()).into_response()
+}
+
+fn adjudicated_response<'a>(case: &'a Case, model: &'a str) -> AdjudicatedResponse<'a> {
+    let response = case.responses.iter().find(|response| response.model == model);
+    AdjudicatedResponse { model, text: response.map_or("", |response| response.text.as_str()) }
 }
 
 /// Stores a decision.
@@ -78,6 +106,7 @@ pub(super) async fn decide(
         let text = "Go back and choose a value.";
         return message(&site, StatusCode::UNPROCESSABLE_ENTITY, "No decision", text);
     };
+    let value = if disagreement.is_swapped { -value } else { value };
     let entry = AdjudicationEntry {
         schema: SCHEMA,
         time: format_rfc3339(SystemTime::now()),
@@ -101,6 +130,7 @@ pub(super) async fn decide(
 pub(super) async fn image(
     State(site): State<Arc<SiteState>>,
     Path(id): Path<String>,
+    Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let source = match requested(&site, &id, &headers) {
@@ -110,7 +140,7 @@ pub(super) async fn image(
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    match site.images.png(RequestedImage { source, window: None }).await {
+    match site.images.png(RequestedImage { source, window: query.window() }).await {
         Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
         Err(error) => {
             print_failure("image of a disagreement", &error);
@@ -119,8 +149,16 @@ pub(super) async fn image(
     }
 }
 
+/// Returns all disagreements in the order of the cases.
 fn all_disagreements(site: &SiteState) -> Vec<Disagreement> {
-    disagreements(&rated_targets(&site.plan, &site.ratings()), &site.adjudications())
+    let ratings = site.ratings();
+    let mut all = disagreements(&rated_targets(&site.plan, &ratings), &site.adjudications());
+    let tasks = site.plan.tasks.iter().enumerate();
+    let places: HashMap<&str, usize> =
+        tasks.rev().map(|(place, task)| (task.case.id.as_str(), place)).collect();
+    // Stable, so that the disagreements of a case keep the order of the rubric.
+    all.sort_by_key(|disagreement| places.get(disagreement.item.case.as_str()).copied());
+    all
 }
 
 /// Returns a disagreement with a task about its case, or the answer to everybody else.
@@ -133,7 +171,9 @@ fn requested<'a>(
     if visitor(site, headers) != Some(Visitor::Administrator) {
         return Err(denied(site));
     }
-    let found = all_disagreements(site).into_iter().find(|disagreement| disagreement.id == id);
+    let found = block_in_place(|| all_disagreements(site))
+        .into_iter()
+        .find(|disagreement| disagreement.id == id);
     let found = found.and_then(|disagreement| {
         let task = site.plan.tasks.iter().find(|task| task.case.id == disagreement.item.case)?;
         Some((disagreement, task))

@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
+use tokio::task::block_in_place;
 
 use super::access::Visitor;
 use super::responses::{denied, message, visitor};
@@ -67,14 +68,16 @@ pub(super) async fn download(
     let Some(file) = ResultFile::of_study(&site.plan).find(|file| file.name() == name) else {
         return message(&site, StatusCode::NOT_FOUND, "No such file", "There is no such file.");
     };
-    let (ratings, decided) = (site.ratings(), site.adjudications());
-    let results = StudyResults {
-        plan: &site.plan,
-        ratings: &ratings,
-        decided: &decided,
-        image_folder: &site.image_folder,
-    };
-    match file.content(&results) {
+    let content = block_in_place(|| {
+        let (ratings, decided) = (site.ratings(), site.adjudications());
+        file.content(&StudyResults {
+            plan: &site.plan,
+            ratings: &ratings,
+            decided: &decided,
+            image_folder: &site.image_folder,
+        })
+    });
+    match content {
         Ok(text) => {
             let disposition = format!("attachment; filename=\"{}\"", file.name());
             let kind = file.media_type().to_owned();

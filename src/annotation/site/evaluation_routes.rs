@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
-use super::rater_routes::shown_image;
+use super::rater_routes::ImagePage;
 use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{denied, message, print_unsaved, visitor};
 use super::sent_form::{SentForm, ShownForm};
@@ -132,6 +132,13 @@ fn evaluation_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) ->
         answers: &state.answers,
     };
     let places = site.places(Part::Evaluations, case.rater);
+    let number = case.place + 1;
+    let is_final = state.status == TaskStatus::Submitted;
+    let image = ImagePage {
+        image: format!("/case/{number}/image"),
+        page: format!("{PATH}/{number}"),
+        is_open: !is_final,
+    };
     CasePage {
         study: &site.plan.config.name,
         instructions: &site.plan.config.instructions,
@@ -143,11 +150,11 @@ fn evaluation_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) ->
         },
         question: &case.task.case.question,
         responses: &responses,
-        image: shown_image(site, case.task, shown.window),
+        image: image.view(site, case.task, shown.window),
         details: shown_evaluations.texts(),
         fields: shown_evaluations.fields(),
         state: &state,
-        is_final: state.status == TaskStatus::Submitted,
+        is_final,
         missing: shown.missing,
         notice: shown.notice,
         opened: unix_seconds(SystemTime::now()),

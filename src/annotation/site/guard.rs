@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::allowed_hosts::AllowedHosts;
+use super::responses::message;
 use super::site_state::SiteState;
 
 /// What a page may load: its own style, script and images, and nothing else.
@@ -28,7 +29,7 @@ pub(super) async fn guard(
 ) -> Response {
     let problem = check_request(&site.hosts, request.method(), request.headers());
     let mut response = match problem {
-        None => next.run(request).await,
+        None => explained(&site, next.run(request).await),
         Some(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
     };
     let headers = response.headers_mut();
@@ -44,6 +45,23 @@ pub(super) async fn guard(
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// Returns the answer, as a page with a message if the server rejected the request before a handler saw it.
+fn explained(site: &SiteState, response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if !status.is_client_error() || kind.is_some_and(|kind| kind.starts_with("text/html")) {
+        return response;
+    }
+    let (title, text) = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ("Too long", "Nothing is saved. Go back, shorten your texts, and try again.")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => ("No such page", "There is nothing at this address."),
+        _ => ("Not understood", "Nothing is saved. Go back, reload the page, and try again."),
+    };
+    message(site, status, title, text)
 }
 
 /// Returns why a request is rejected.

@@ -15,9 +15,11 @@ mod sent_form;
 mod server;
 mod session;
 mod site_state;
+mod study_images;
 mod submitted_form;
 
 pub use access::{AccessLinks, Visitor};
 pub use allowed_hosts::AllowedHosts;
 pub use server::serve;
 pub use site_state::{SiteState, StudyJournals};
+pub use study_images::StudyImages;

@@ -48,11 +48,6 @@ impl PngImages {
         }
     }
 
-    /// Returns true if an image is a DICOM object, whose window can be changed.
-    pub(super) fn is_dicom(&self, source: &ImageSource) -> bool {
-        self.reader().read(source).is_ok_and(|image| image.is_dicom())
-    }
-
     /// Returns an image as PNG.
     ///
     /// # Errors

@@ -15,8 +15,9 @@ use super::responses::{message, print_failure};
 use super::sent_form::{SentForm, ShownForm};
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
-use crate::annotation::pages::case_page::{CaseImage, CasePage, PagePosition};
+use crate::annotation::pages::case_page::{CasePage, PagePosition, RATING_FORM};
 use crate::annotation::pages::decision_fields::DecisionFields;
+use crate::annotation::pages::image_view::ImageView;
 use crate::annotation::pages::overview_page::{EvaluationOverview, Overview};
 use crate::annotation::pages::rating_fields::RatingFields;
 use crate::annotation::study::{Part, Task};
@@ -114,14 +115,36 @@ pub(super) async fn show_image(
     }
 }
 
-/// Returns how the image of a task is shown, if it has one.
-pub(super) fn shown_image(
-    site: &SiteState,
-    task: &Task,
-    window: Option<[f64; 2]>,
-) -> Option<CaseImage> {
-    let source = task.case.image.as_ref()?;
-    Some(CaseImage { is_dicom: site.images.is_dicom(source), window })
+/// A page with an image.
+pub(super) struct ImagePage {
+    /// Address of the image.
+    pub(super) image: String,
+    /// Address of the page.
+    pub(super) page: String,
+    /// True if the form of the page takes entries.
+    pub(super) is_open: bool,
+}
+
+impl ImagePage {
+    /// Returns how the image of a task is shown with a window that somebody chose, if the task has an
+    /// image.
+    pub(super) fn view(
+        self,
+        site: &SiteState,
+        task: &Task,
+        window: Option<[f64; 2]>,
+    ) -> Option<ImageView> {
+        task.case.image.as_ref()?;
+        let file = site.image_window(task);
+        let is_other = |window: &[f64; 2]| file.is_some_and(|file| file.values != Some(*window));
+        Some(ImageView {
+            image: self.image,
+            page: self.page,
+            file,
+            chosen: window.filter(is_other),
+            form: self.is_open.then_some(RATING_FORM),
+        })
+    }
 }
 
 fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> String {
@@ -155,17 +178,20 @@ fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> Strin
         (html! {}, fields.render())
     };
     let places = site.places(Part::Responses, case.rater);
+    let is_final = is_opened || state.status == TaskStatus::Submitted;
+    let page = format!("{PATH}/{}", case.place + 1);
+    let image = ImagePage { image: format!("{page}/image"), page, is_open: !is_final };
     CasePage {
         study: &site.plan.config.name,
         instructions: &site.plan.config.instructions,
         position: PagePosition { name: "Case", path: PATH, places: &places, place: case.place },
         question: &case.task.case.question,
         responses: &responses,
-        image: shown_image(site, case.task, shown.window),
+        image: image.view(site, case.task, shown.window),
         details,
         fields,
         state: &state,
-        is_final: is_opened || state.status == TaskStatus::Submitted,
+        is_final,
         missing: shown.missing,
         notice: shown.notice,
         opened: unix_seconds(SystemTime::now()),

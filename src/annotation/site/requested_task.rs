@@ -7,22 +7,29 @@ use serde::Deserialize;
 use super::access::Visitor;
 use super::responses::{denied, message, visitor};
 use super::site_state::SiteState;
+use crate::annotation::pages::field_names::{CENTER, WIDTH, WINDOW};
+use crate::annotation::pages::image_view::chosen_window;
 use crate::annotation::study::{AssignedTask, Part, Task};
 
 /// What an address says besides the case: the window of a DICOM image.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct CaseQuery {
-    center: Option<f64>,
-    width: Option<f64>,
+    center: Option<String>,
+    width: Option<String>,
+    window: Option<String>,
     /// Number of the suggestion whose texts fill an own evaluation.
     pub(super) from: Option<usize>,
 }
 
 impl CaseQuery {
-    /// Returns center and width, if both are numbers.
-    pub(super) fn window(self) -> Option<[f64; 2]> {
-        let window = [self.center?, self.width?];
-        window.iter().all(|value| value.is_finite()).then_some(window)
+    /// Returns center and width of the window, if somebody chose one.
+    pub(super) fn window(&self) -> Option<[f64; 2]> {
+        chosen_window(|name| match name {
+            CENTER => self.center.as_deref(),
+            WIDTH => self.width.as_deref(),
+            WINDOW => self.window.as_deref(),
+            _ => None,
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::support::terminal::progress::print_lines;
 
 /// Returns who sent a request.
 pub(super) fn visitor(site: &SiteState, headers: &HeaderMap) -> Option<Visitor> {
-    site.access.visitor(cookie_token(headers)?)
+    site.access.visitor(cookie_token(headers, &site.access.cookie_name())?)
 }
 
 /// Returns the answer to a visitor without a valid link.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{CONTENT_TYPE, HOST, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
@@ -53,11 +53,18 @@ pub(super) fn router(site: Arc<SiteState>) -> Router {
 }
 
 /// Accepts the link of a visitor: sets the cookie.
-async fn enter(State(site): State<Arc<SiteState>>, Path(token): Path<String>) -> Response {
+async fn enter(
+    State(site): State<Arc<SiteState>>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     if site.access.visitor(&token).is_none() {
         return denied(&site);
     }
-    ([(SET_COOKIE, set_cookie(&token))], Html(entered_page(&site.plan.config.name))).into_response()
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let is_encrypted = site.hosts.is_encrypted(host);
+    let cookie = set_cookie(&site.access.cookie_name(), &token, is_encrypted);
+    ([(SET_COOKIE, cookie)], Html(entered_page(&site.plan.config.name))).into_response()
 }
 
 /// Shows the start page of a visitor.

@@ -1,21 +1,26 @@
 //! A form that a rater sends about a task: it is stored, and the next page follows.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use acem3_conclusion::compare_scores;
 use anyhow::Error;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::requested_task::describe_task;
-use super::responses::{message, print_unsaved};
+use super::responses::{message, print_failure, print_unsaved};
 use super::site_state::{SentAnswers, SiteState};
 use super::submitted_form::SubmittedForm;
-use crate::annotation::journal::{EntryAction, TaskAnswers, TaskPlace};
+use crate::annotation::journal::{DecisionAnswer, EntryAction, TaskAnswers, TaskPlace};
 use crate::annotation::pages::field_names::PAGE;
-use crate::annotation::study::RatingScheme;
+use crate::annotation::pages::image_view::chosen_window;
+use crate::annotation::study::{FINAL_SCORE, RatingScheme};
+use crate::data::labels::ScoreTarget;
 use crate::support::digest::Digest;
 use crate::support::terminal::clock::unix_seconds;
+use crate::training::introspection::decisions::decision_line::numbered_response;
 
 /// What a page shows besides the task and the stored answers.
 #[derive(Clone, Copy)]
@@ -52,12 +57,15 @@ impl SentForm<'_> {
         site: &Arc<SiteState>,
         page: impl Fn(&ShownForm) -> String,
     ) -> Response {
+        let field = |wanted: &str| {
+            self.fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
         // The browser has one cookie, so a page that was opened with another link may still be open.
-        let sent_page = self.fields.iter().find(|(name, _)| name == PAGE);
-        if sent_page.is_some_and(|(_, key)| *key != site.page_key(self.place)) {
+        if field(PAGE).is_some_and(|key| key != site.page_key(self.place)) {
             let text = "This page was opened with another link, so nothing is saved. Open your own link again, and enter your answers there.";
             return message(site, StatusCode::CONFLICT, "Not saved", text);
         }
+        let window = chosen_window(field);
         let now = unix_seconds(SystemTime::now());
         let form = SubmittedForm::new(&self.scheme, self.fields, now);
         let mut missing = form.missing(&self.scheme);
@@ -84,7 +92,7 @@ impl SentForm<'_> {
         }
         if !missing.is_empty() {
             let shown = ShownForm {
-                window: None,
+                window,
                 prefilled: None,
                 missing: &missing,
                 notice: "Saved as a draft.",
@@ -92,7 +100,7 @@ impl SentForm<'_> {
             return (StatusCode::UNPROCESSABLE_ENTITY, Html(page(&shown))).into_response();
         }
         if action == EntryAction::Save {
-            let shown = ShownForm { window: None, prefilled: None, missing: &[], notice: "Saved." };
+            let shown = ShownForm { window, prefilled: None, missing: &[], notice: "Saved." };
             return Html(page(&shown)).into_response();
         }
         let places = site.places(place.part, place.rater);
@@ -123,7 +131,42 @@ impl SiteState {
                 "The case has no known final scores, so a judge cannot learn it.".to_owned(),
             );
         };
-        let checked = pair.check(answers.decision_value(""), labels, &self.plan.rubric);
-        checked.err().map(|error| format!("{error:#}"))
+        let error = pair.check(answers.decision_value(""), labels, &self.plan.rubric).err()?;
+        if let Some(DecisionAnswer::Accept(number)) = answers.decision {
+            return Some(format!(
+                "Suggestion {number} does not fit the known final scores. Choose another one, or write \
+                 your own evaluation."
+            ));
+        }
+        if let Some(DecisionAnswer::Own(analyses)) = &answers.decision
+            && let Some(name) = analyses.values().flatten().find_map(|text| numbered_response(text))
+        {
+            return Some(format!(
+                "Write “this answer” or “the other answer” instead of “{name}”: the texts are used with the \
+                 answers in both orders."
+            ));
+        }
+        let scores = [0, 1].map(|i| answers.score(ScoreTarget::Final.key(), i).map(f64::from));
+        let own = scores[0].zip(scores[1]).map(<[f64; 2]>::from);
+        if own.is_some_and(|own| compare_scores(own) != compare_scores(labels)) {
+            return Some(format!(
+                "{FINAL_SCORE}: by the known final scores, {}. Give final scores in this order, or none.",
+                describe_labels(labels)
+            ));
+        }
+        print_failure(
+            &format!("{}: decision", describe_task(self, place.rater, place.place)),
+            &error,
+        );
+        Some("The evaluation cannot be used. Please tell the administrator.".to_owned())
+    }
+}
+
+/// Returns the order of the known final scores in words.
+fn describe_labels(labels: [f64; 2]) -> &'static str {
+    match compare_scores(labels) {
+        Ordering::Greater => "answer A is better",
+        Ordering::Equal => "both answers are equally good",
+        Ordering::Less => "answer B is better",
     }
 }

@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result};
 use super::access::AccessLinks;
 use super::allowed_hosts::AllowedHosts;
 use super::png_images::PngImages;
+use super::study_images::{FileWindows, StudyImages};
 use crate::annotation::journal::{
     AdjudicationEntry, EntryAction, JournalEntry, LineJournal, RatingState, SCHEMA, TaskAnswers,
     TaskPlace, TaskStatus,
 };
-use crate::annotation::study::{Part, StudyPlan};
-use crate::data::images::ImageReader;
+use crate::annotation::pages::image_view::FileWindow;
+use crate::annotation::study::{Part, StudyPlan, Task};
 use crate::support::terminal::clock::format_rfc3339;
 
 /// Shared state of the site.
@@ -27,22 +28,15 @@ pub struct SiteState {
     pub hosts: AllowedHosts,
     /// Folder of the cases, which the names of images are relative to.
     pub image_folder: PathBuf,
-    ratings: Mutex<Ratings>,
-    adjudications: Mutex<Adjudications>,
+    /// State of all tasks. Pages read it while a line of the journal is on its way to the disk.
+    ratings: Mutex<RatingState>,
+    journal: Mutex<LineJournal<JournalEntry>>,
+    /// What the administrator decided, in order.
+    decided: Mutex<Vec<AdjudicationEntry>>,
+    adjudications: Mutex<LineJournal<AdjudicationEntry>>,
+    windows: FileWindows,
     /// Images of the cases.
     pub(super) images: Arc<PngImages>,
-}
-
-/// The journal with the state that it adds up to.
-struct Ratings {
-    journal: LineJournal<JournalEntry>,
-    state: RatingState,
-}
-
-/// The journal of the administrator, with its entries.
-struct Adjudications {
-    journal: LineJournal<AdjudicationEntry>,
-    entries: Vec<AdjudicationEntry>,
 }
 
 /// The journals of a study, open, with what they add up to.
@@ -74,19 +68,33 @@ impl SiteState {
         access: AccessLinks,
         hosts: AllowedHosts,
         journals: StudyJournals,
-        images: ImageReader,
+        images: StudyImages,
     ) -> Self {
-        let StudyJournals { ratings: journal, state, adjudications, decided } = journals;
-        let ratings = Mutex::new(Ratings { journal, state });
-        let adjudications = Mutex::new(Adjudications { journal: adjudications, entries: decided });
-        let image_folder = images.root().to_owned();
-        let images = Arc::new(PngImages::new(images));
-        Self { plan, access, hosts, image_folder, ratings, adjudications, images }
+        let StudyImages { reader, windows } = images;
+        let image_folder = reader.root().to_owned();
+        let images = Arc::new(PngImages::new(reader));
+        Self {
+            plan,
+            access,
+            hosts,
+            image_folder,
+            ratings: Mutex::new(journals.state),
+            journal: Mutex::new(journals.ratings),
+            decided: Mutex::new(journals.decided),
+            adjudications: Mutex::new(journals.adjudications),
+            windows,
+            images,
+        }
+    }
+
+    /// Returns the window of the image of a task, if it has one that can be changed.
+    pub(super) fn image_window(&self, task: &Task) -> Option<FileWindow> {
+        self.windows.get(&task.case.id).copied()
     }
 
     /// Returns what the administrator decided, in order.
     pub fn adjudications(&self) -> Vec<AdjudicationEntry> {
-        lock(&self.adjudications).entries.clone()
+        lock(&self.decided).clone()
     }
 
     /// Writes a decision of the administrator to its journal.
@@ -95,19 +103,19 @@ impl SiteState {
     /// If the journal cannot be written.
     pub(super) fn adjudicate(&self, entry: AdjudicationEntry) -> Result<()> {
         let mut adjudications = lock(&self.adjudications);
-        adjudications.journal.append(&entry)?;
-        adjudications.entries.push(entry);
+        adjudications.append(&entry)?;
+        lock(&self.decided).push(entry);
         Ok(())
     }
 
     /// Returns a copy of the state of all tasks, for results.
     pub fn ratings(&self) -> RatingState {
-        lock(&self.ratings).state.clone()
+        lock(&self.ratings).clone()
     }
 
     /// Returns what a function reads from the state of all tasks.
     pub(super) fn read_ratings<T>(&self, read: impl FnOnce(&RatingState) -> T) -> T {
-        read(&lock(&self.ratings).state)
+        read(&lock(&self.ratings))
     }
 
     /// Writes the answers of a rater to the journal. When this returns, they are on disk. Returns false,
@@ -134,24 +142,27 @@ impl SiteState {
             answers: sent.answers,
             seconds: sent.seconds,
         };
-        let mut ratings = lock(&self.ratings);
-        // Under the lock, so that of two forms that arrive together only one is stored.
-        let state = &ratings.state;
-        let is_closed = match place.part {
-            Part::Responses => {
-                !self.plan.config.rates_responses() || state.has_opened_evaluations(place.rater)
-            }
-            Part::Evaluations => {
-                !state.visible_evaluations(&self.plan, place.rater).contains(&place.place)
-            }
-        };
-        let is_submitted = state.get(place).is_some_and(|s| s.status == TaskStatus::Submitted);
-        if is_closed || is_submitted {
+        // Under the lock of the journal, so that of two forms that arrive together only one is stored.
+        let mut journal = lock(&self.journal);
+        if !self.read_ratings(|ratings| self.accepts_answers(ratings, place)) {
             return Ok(false);
         }
-        ratings.journal.append(&entry)?;
-        ratings.state.apply(place, &entry);
+        journal.append(&entry)?;
+        lock(&self.ratings).apply(place, &entry);
         Ok(true)
+    }
+
+    /// Returns true if the rater may see the task, and its answers are not final.
+    fn accepts_answers(&self, ratings: &RatingState, place: TaskPlace) -> bool {
+        let is_open = match place.part {
+            Part::Responses => {
+                self.plan.config.rates_responses() && !ratings.has_opened_evaluations(place.rater)
+            }
+            Part::Evaluations => {
+                ratings.visible_evaluations(&self.plan, place.rater).contains(&place.place)
+            }
+        };
+        is_open && ratings.get(place).is_none_or(|state| state.status != TaskStatus::Submitted)
     }
 }
 

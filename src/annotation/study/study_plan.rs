@@ -60,6 +60,26 @@ struct PlanIdentity {
     images: Option<Digest>,
 }
 
+impl PlanIdentity {
+    /// Returns what differs from another identity, in words.
+    fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let parts = [
+            (self.schema == other.schema, "the version of the file"),
+            (self.name == other.name, "the name"),
+            (self.seed == other.seed, "the seed"),
+            (self.overlap == other.overlap, "the overlap"),
+            (self.raters == other.raters, "the raters"),
+            (self.stages == other.stages, "the stages"),
+            (self.rubric == other.rubric, "the rubric"),
+            (self.tasks == other.tasks, "the cases"),
+            (self.evaluations == other.evaluations, "the evaluations"),
+            (self.unresolved == other.unresolved, "the unresolved pairs"),
+            (self.images == other.images, "the images"),
+        ];
+        parts.into_iter().filter(|(is_equal, _)| !is_equal).map(|(_, name)| name).collect()
+    }
+}
+
 impl StudyPlan {
     /// Assigns the tasks of a study to its raters.
     ///
@@ -128,36 +148,33 @@ impl StudyPlan {
     }
 
     /// Writes the identity of the study to its output folder, or checks that the folder has the same.
-    /// `images`: folder of the cases.
+    /// `images`: folder of the cases. `is_rated`: true if somebody has entered something; before that, the
+    /// study may change.
     ///
     /// # Errors
     /// If the folder belongs to another study. The message says what differs.
-    pub fn claim(&self, out: &Path, images: &Path) -> Result<()> {
+    pub fn claim(&self, out: &Path, images: &Path, is_rated: bool) -> Result<()> {
         let path = out.join(PLAN_FILE);
-        let identity = self.identity(images);
-        let Ok(text) = std::fs::read(&path) else {
-            let text = serde_json::to_vec_pretty(&identity).context("cannot write the study")?;
-            return atomic_file::write_atomic(&path, &text);
-        };
+        let is_new =
+            !path.try_exists().with_context(|| format!("cannot read {}", path.display()))?;
+        if is_new || !is_rated {
+            let text = serde_json::to_vec_pretty(&self.identity(images));
+            return atomic_file::write_atomic(&path, &text.context("cannot write the study")?);
+        }
+        self.check(out, images)
+    }
+
+    /// Checks that an output folder belongs to this study. `images`: folder of the cases.
+    ///
+    /// # Errors
+    /// If the folder belongs to another study. The message says what differs.
+    pub fn check(&self, out: &Path, images: &Path) -> Result<()> {
+        let path = out.join(PLAN_FILE);
+        let text =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let found: PlanIdentity = serde_json::from_slice(&text)
             .with_context(|| format!("{}: not the file of a study", path.display()))?;
-        let mut changed = Vec::new();
-        let mut compare = |is_equal: bool, name| {
-            if !is_equal {
-                changed.push(name);
-            }
-        };
-        compare(found.schema == identity.schema, "the version of the file");
-        compare(found.name == identity.name, "the name");
-        compare(found.seed == identity.seed, "the seed");
-        compare(found.overlap == identity.overlap, "the overlap");
-        compare(found.raters == identity.raters, "the raters");
-        compare(found.stages == identity.stages, "the stages");
-        compare(found.rubric == identity.rubric, "the rubric");
-        compare(found.tasks == identity.tasks, "the cases");
-        compare(found.evaluations == identity.evaluations, "the evaluations");
-        compare(found.unresolved == identity.unresolved, "the unresolved pairs");
-        compare(found.images == identity.images, "the images");
+        let changed = found.differences(&self.identity(images));
         if !changed.is_empty() {
             bail!(
                 "--out {}: the folder has ratings of another study; different: {}\n\

@@ -1,14 +1,17 @@
 //! `acem3 annotate`: the site on which doctors rate responses.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use acem3_vision::ImageLimits;
 use anyhow::{Context as _, Error, Result, bail};
 
-use crate::annotation::journal::{LineJournal, RatingState};
+use crate::annotation::journal::{AdjudicationEntry, LineJournal, RatingState};
 use crate::annotation::results::{ResultFile, StudyResults};
-use crate::annotation::site::{AccessLinks, AllowedHosts, SiteState, StudyJournals, serve};
+use crate::annotation::site::{
+    AccessLinks, AllowedHosts, SiteState, StudyImages, StudyJournals, serve,
+};
 use crate::annotation::study::{StudyConfig, StudyPlan, tasks_of_cases, tasks_of_unresolved};
 use crate::cli::args::AnnotateArgs;
 use crate::cli::commands::ignored_flags::ignored_flags;
@@ -29,6 +32,7 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
     let config = StudyConfig::read(&args.study)?;
     let folder = args.study.parent().unwrap_or(Path::new("."));
     let study = || format!("--study {}", args.study.display());
+    let out = || format!("--out {}", args.out.display());
     let rubric = config.rubric(folder).with_context(study)?;
     check_decisions(args, &config).with_context(study)?;
     let cases = read_cases(args, verbosity)?;
@@ -42,23 +46,26 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
         .with_context(study)?
         .with_unresolved(unresolved.unwrap_or_default());
     create_folder(&args.out)?;
-    let _lock = FolderLock::acquire(&args.out).context(
-        "the site of this study may be running; its administrator can download the results there",
-    )?;
-    plan.claim(&args.out, &cases::base_folder(&args.source.path))?;
-    let (ratings, entries) = LineJournal::open(&args.out)?;
-    let state = RatingState::new(&plan, &entries)?;
-    let (adjudications, decided) = LineJournal::open(&args.out)?;
-    if args.results {
+    let images = cases::base_folder(&args.source.path);
+    let lock = FolderLock::acquire(&args.out);
+    if args.results && lock.is_err() {
+        // The site is running. Complete lines of its journals are enough.
+        plan.check(&args.out, &images)?;
+        let state = RatingState::new(&plan, &LineJournal::read(&args.out)?);
         return write_results(
             args,
-            &StudyResults {
-                plan: &plan,
-                ratings: &state,
-                decided: &decided,
-                image_folder: &cases::base_folder(&args.source.path),
-            },
+            &plan,
+            &state.with_context(out)?,
+            &LineJournal::read(&args.out)?,
         );
+    }
+    let _lock = lock.context("the site of this study may be running")?;
+    let (ratings, entries) = LineJournal::open(&args.out)?;
+    let (adjudications, decided) = LineJournal::open(&args.out)?;
+    plan.claim(&args.out, &images, !entries.is_empty())?;
+    let state = RatingState::new(&plan, &entries).with_context(out)?;
+    if args.results {
+        return write_results(args, &plan, &state, &decided);
     }
     let journals = StudyJournals { ratings, state, adjudications, decided };
     serve_study(args, plan, journals, verbosity)
@@ -88,10 +95,11 @@ fn serve_study(
 ) -> Result<Exit> {
     let names: Vec<&str> = plan.config.raters.iter().map(|rater| rater.name.as_str()).collect();
     let access = AccessLinks::open(&args.out, &names)?;
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen_with_note("stopping the site")?;
     let root = cases::base_folder(&args.source.path);
     let images =
         ImageReader::new(root, ImageLimits::default()).with_dicom_view(args.source.dicom.to_view());
+    let images = StudyImages::read(&plan, images)?;
     if args.listen.ip().is_unspecified() && args.site_name.is_empty() {
         bail!(
             "--listen {}: the site has no name under which raters can visit it\n\
@@ -147,12 +155,22 @@ fn describe_links(
 }
 
 /// Writes the files of results.
-fn write_results(args: &AnnotateArgs, results: &StudyResults) -> Result<Exit> {
-    for file in ResultFile::of_study(results.plan) {
+fn write_results(
+    args: &AnnotateArgs,
+    plan: &StudyPlan,
+    ratings: &RatingState,
+    decided: &[AdjudicationEntry],
+) -> Result<Exit> {
+    let image_folder = &cases::base_folder(&args.source.path);
+    let results = StudyResults { plan, ratings, decided, image_folder };
+    let mut lines = String::new();
+    for file in ResultFile::of_study(plan) {
         let path = args.out.join(file.name());
-        atomic_file::write_atomic(&path, file.content(results)?.as_bytes())?;
-        write_stdout(&format!("{}  {}\n", path.display(), file.description()))?;
+        atomic_file::write_atomic(&path, file.content(&results)?.as_bytes())?;
+        writeln!(lines, "{}  {}", path.display(), file.description())?;
     }
+    // After all files are written: the reader of the list may be gone.
+    write_stdout(&lines)?;
     Ok(Exit::Done)
 }
 

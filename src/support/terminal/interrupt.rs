@@ -17,8 +17,14 @@ static LISTENING: OnceLock<Interrupt> = OnceLock::new();
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs the signal handler, at the first call in a process. All values share one flag.
+    /// Installs the signal handler of a command that works in batches.
     pub fn listen() -> anyhow::Result<Self> {
+        Self::listen_with_note("stopping after the current batch")
+    }
+
+    /// Installs the signal handler, at the first call in a process. All values share one flag. `note`:
+    /// what the first signal prints.
+    pub fn listen_with_note(note: &'static str) -> anyhow::Result<Self> {
         if let Some(interrupt) = LISTENING.get() {
             return Ok(interrupt.clone());
         }
@@ -28,8 +34,8 @@ impl Interrupt {
             if flag.swap(true, Ordering::SeqCst) {
                 std::process::exit(i32::from(Exit::Interrupted.code()));
             }
-            let note = "stopping after the current batch; press Ctrl-C again to stop immediately\n";
-            let _ = io::stderr().write_all(note.as_bytes());
+            let text = format!("{note}; press Ctrl-C again to stop immediately\n");
+            let _ = io::stderr().write_all(text.as_bytes());
         })
         .context("cannot install the signal handler")?;
         Ok(LISTENING.get_or_init(|| interrupt).clone())

@@ -58,11 +58,11 @@ fn decision_on_the_site_goes_back_into_training() {
     let labels = [0, 1].map(|i| line["known"][i].as_f64().unwrap());
     let wrong = if labels[0] > labels[1] { [0, 5] } else { [5, 0] };
     let wrong = site.post("dr-ada", "/case/1", &own_evaluation("So.", wrong));
-    assert!(wrong.status == 422 && wrong.text().contains("contradicts the labels"));
+    assert!(wrong.status == 422 && wrong.text().contains("by the known final scores"));
     let numbered = site.post("dr-ada", "/case/1", &own_evaluation("Response+1+is+right.", [5, 0]));
-    assert!(numbered.status == 422 && numbered.text().contains("both presentation orders"));
+    assert!(numbered.status == 422 && numbered.text().contains("instead of “response 1”"));
     let unknown = site.post("dr-ada", "/case/1", "action=submit&decision=accept-9");
-    assert!(unknown.status == 422 && unknown.text().contains("suggestions of this line"));
+    assert!(unknown.status == 422 && unknown.text().contains("does not fit"));
     let right = labels.map(|label| label.round() as u8);
     let text = "A person decided this.";
     let sent = site.post("dr-ada", "/case/1", &own_evaluation(&text.replace(' ', "+"), right));

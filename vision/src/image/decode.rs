@@ -149,6 +149,7 @@ fn decode_pixels(
         stored_size: (width as usize, height as usize),
         orientation: orientation.to_exif(),
         applied_view: None,
+        is_ct: false,
     };
     DecodedImage::new(header, data).ok_or_else(|| {
         let problem = "it has too few pixels".to_owned();

@@ -27,6 +27,8 @@ pub struct ImageHeader {
     pub orientation: u8,
     /// Frame and window of a DICOM object.
     pub applied_view: Option<AppliedView>,
+    /// True for a DICOM object of computed tomography.
+    pub is_ct: bool,
 }
 
 impl DecodedImage {
@@ -54,6 +56,7 @@ impl DecodedImage {
             stored_size: (width, height),
             orientation: 1,
             applied_view: None,
+            is_ct: false,
         };
         Self::new(header, data)
     }
@@ -93,10 +96,15 @@ impl DecodedImage {
         self.header.applied_view.as_ref()
     }
 
+    /// Returns true for a DICOM object of computed tomography, whose windows are in Hounsfield units.
+    pub fn is_ct(&self) -> bool {
+        self.header.is_ct
+    }
+
     /// Marks the image as a frame of a DICOM object.
-    pub(super) fn with_dicom_view(self, applied_view: AppliedView) -> Self {
+    pub(super) fn with_dicom_view(self, applied_view: AppliedView, is_ct: bool) -> Self {
         let applied_view = Some(applied_view);
-        let header = ImageHeader { format: FileFormat::Dicom, applied_view, ..self.header };
+        let header = ImageHeader { format: FileFormat::Dicom, applied_view, is_ct, ..self.header };
         Self { header, ..self }
     }
 

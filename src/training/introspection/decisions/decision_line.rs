@@ -126,11 +126,16 @@ impl DecisionLine {
     }
 }
 
+/// Returns the first name of a response by number in a text, such as "response 1".
+pub(crate) fn numbered_response(text: &str) -> Option<&'static str> {
+    let lower = text.to_lowercase();
+    NUMBERED_RESPONSES.into_iter().find(|name| lower.contains(name))
+}
+
 /// Checks that the analyses do not name responses by number.
 fn check_no_numbers(evaluation: &PairEvaluation) -> Result<()> {
     for analysis in evaluation.analyses() {
-        let lower = analysis.to_lowercase();
-        if let Some(name) = NUMBERED_RESPONSES.into_iter().find(|name| lower.contains(name)) {
+        if let Some(name) = numbered_response(analysis) {
             bail!(
                 "an analysis names `{name}`, but the evaluation is used in both presentation orders\n\
                  hint: write \"this response\" and \"the other response\""

@@ -1,7 +1,7 @@
 //! Decisions of people about pairs that the discussion leaves unresolved (the jury in Figure 3 of
 //! AutoMedEval).
 
-mod decision_line;
+pub(crate) mod decision_line;
 pub(super) mod decisions_file;
 mod labelled_pairs;
 pub(crate) mod pair_evaluation;

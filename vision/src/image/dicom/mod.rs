@@ -24,7 +24,7 @@ use super::format::FileFormat;
 use super::limits::ImageLimits;
 use error::unsupported;
 pub(super) use file_meta::is_headerless_dicom;
-use pixel_header::{ChromaSampling, PhotometricInterpretation, PixelHeader};
+use pixel_header::{ChromaSampling, Modality, PhotometricInterpretation, PixelHeader};
 
 pub use view::{AppliedView, AppliedWindow, DicomView, DicomWindow, WindowSource};
 
@@ -83,7 +83,7 @@ fn dicom_image(
     let (width, height) = (header.columns as usize, header.rows as usize);
     let image = DecodedImage::from_rgb(width, height, data);
     image
-        .map(|image| image.with_dicom_view(applied_view))
+        .map(|image| image.with_dicom_view(applied_view, header.modality == Modality::Ct))
         .ok_or(DecodeError::Truncated { format: FileFormat::Dicom })
 }
 

@@ -6,6 +6,7 @@ use super::super::error::DecodeError;
 use super::super::format::FileFormat;
 use super::error::{damaged, unsupported};
 
+const MODALITY: Tag = Tag(0x0008, 0x0060);
 const SAMPLES_PER_PIXEL: Tag = Tag(0x0028, 0x0002);
 const PHOTOMETRIC_INTERPRETATION: Tag = Tag(0x0028, 0x0004);
 const PLANAR_CONFIGURATION: Tag = Tag(0x0028, 0x0006);
@@ -30,7 +31,16 @@ pub(super) struct PixelHeader {
     /// True if each colour is stored as a plane.
     pub(super) is_planar: bool,
     pub(super) is_signed: bool,
+    pub(super) modality: Modality,
     bits_allocated: u32,
+}
+
+/// Kind of device that made the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Modality {
+    /// Computed tomography, whose values are Hounsfield units.
+    Ct,
+    Other,
 }
 
 /// Photometric interpretation: meaning of the samples.
@@ -62,12 +72,12 @@ impl PixelHeader {
         let required = |tag: Tag, name: &str| {
             number(tag).ok_or_else(|| damaged(format!("{name} is missing or not a number")))
         };
-        let interpretation = object.get(PHOTOMETRIC_INTERPRETATION).and_then(|e| e.to_str().ok());
-        let interpretation = interpretation
-            .as_deref()
-            .unwrap_or("MONOCHROME2")
-            .trim_end_matches(['\0', ' '])
-            .to_owned();
+        let code = |tag: Tag| -> Option<String> {
+            let text = object.get(tag)?.to_str().ok()?;
+            Some(text.trim_end_matches(['\0', ' ']).to_owned())
+        };
+        let interpretation = code(PHOTOMETRIC_INTERPRETATION);
+        let interpretation = interpretation.unwrap_or_else(|| "MONOCHROME2".to_owned());
         let (photometric, samples) = match interpretation.as_str() {
             "MONOCHROME1" | "MONOCHROME2" => (PhotometricInterpretation::Grey, 1),
             "RGB" => (PhotometricInterpretation::Rgb, 3),
@@ -91,6 +101,10 @@ impl PixelHeader {
             is_inverted: interpretation == "MONOCHROME1",
             is_planar: number(PLANAR_CONFIGURATION) == Some(1),
             is_signed: number(PIXEL_REPRESENTATION) == Some(1),
+            modality: match code(MODALITY).as_deref() {
+                Some("CT") => Modality::Ct,
+                _ => Modality::Other,
+            },
             photometric,
         };
         header.check(samples)?;
