@@ -1,26 +1,25 @@
 //! The site for human raters, through the program: rating, blindness, kills, results, and hostile requests.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::annotate_site::{STUDY, Site, annotate_command, command, demo};
+use crate::annotate_site::{Site, command, demo};
 use crate::browser::run_in_browser;
 
 /// Number of scores of a response: ten criteria and the final score.
 const SCORES: usize = 11;
 
 /// Models and texts of the demo cases, by question and first response.
-fn demo_cases() -> Vec<Value> {
+pub(crate) fn demo_cases() -> Vec<Value> {
     let text = fs::read_to_string(demo().join("cases.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns the fields of a complete form. The score of an answer is a function of its text, so that the
 /// results can be checked whichever answer was shown first.
-fn complete_form(page: &str, cases: &[Value], action: &str) -> String {
+pub(crate) fn complete_form(page: &str, cases: &[Value], action: &str) -> String {
     let escaped = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
@@ -266,71 +265,6 @@ fn page_of_another_link_is_not_stored() {
     assert_eq!(fs::read_to_string(&journal).unwrap().lines().count(), 1);
 }
 
-/// Returns a folder with a copy of the demo cases and a study, and the paths of the images.
-fn copied_cases() -> (tempfile::TempDir, Vec<PathBuf>) {
-    let dir = tempfile::tempdir().unwrap();
-    let cases = dir.path().join("cases");
-    fs::create_dir_all(cases.join("images")).unwrap();
-    fs::copy(demo().join("cases.jsonl"), cases.join("cases.jsonl")).unwrap();
-    let mut images = Vec::new();
-    for entry in fs::read_dir(demo().join("images")).unwrap() {
-        let entry = entry.unwrap();
-        images.push(cases.join("images").join(entry.file_name()));
-        fs::copy(entry.path(), images.last().unwrap()).unwrap();
-    }
-    fs::write(dir.path().join("study.toml"), STUDY).unwrap();
-    (dir, images)
-}
-
-/// Starts the site of copied cases, and lets a rater save a draft.
-fn rate_copied(folder: &Path) {
-    let mut command = annotate_command(&folder.join("cases"), folder);
-    let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
-    assert_eq!(site.post("dr-lee", "/case/1", "action=save&score-0-0=3").status, 200);
-}
-
-#[test]
-fn changed_image_is_noticed() {
-    let (dir, images) = copied_cases();
-    rate_copied(dir.path());
-    let run = || annotate_command(&dir.path().join("cases"), dir.path()).arg("--results").output();
-    assert!(run().unwrap().status.success());
-    fs::copy(&images[0], &images[1]).unwrap();
-    let error = String::from_utf8_lossy(&run().unwrap().stderr).into_owned();
-    assert!(error.contains("different: the images"), "{error}");
-}
-
-#[test]
-fn damaged_image_is_noticed_before_the_site_starts() {
-    let (dir, images) = copied_cases();
-    fs::write(&images[1], b"no image").unwrap();
-    let output = annotate_command(&dir.path().join("cases"), dir.path()).output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    let name = images[1].file_name().unwrap().to_str().unwrap();
-    assert!(!output.status.success() && output.stdout.is_empty(), "{error}");
-    assert!(error.contains("1 image cannot be shown") && error.contains(name), "{error}");
-    assert!(error.contains("hint:"), "{error}");
-}
-
-#[test]
-fn another_study_does_not_continue_the_ratings() {
-    let (dir, _) = copied_cases();
-    let cases = dir.path().join("cases");
-    // Before the first entry, everything may change.
-    for raters in ["[\"dr-lee\"]", "[\"dr-lee\", \"dr-ito\"]"] {
-        let study = format!("name = \"Demo study\"\nseed = 5\nraters = {raters}\n");
-        fs::write(dir.path().join("study.toml"), study).unwrap();
-        let mut command = annotate_command(&cases, dir.path());
-        let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
-        assert_eq!(site.get("dr-lee", "/").status, 200);
-    }
-    rate_copied(dir.path());
-    fs::write(dir.path().join("study.toml"), STUDY.replace("seed = 5", "seed = 6")).unwrap();
-    let output = annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && error.contains("different: the seed"), "{error}");
-}
-
 #[test]
 fn results_are_written_while_the_site_runs() {
     let dir = tempfile::tempdir().unwrap();
@@ -346,35 +280,4 @@ fn results_are_written_while_the_site_runs() {
     let second = command(dir.path()).args(["--listen", "127.0.0.1:0"]).output().unwrap();
     let error = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(!second.status.success() && error.contains("may be running"), "{error}");
-}
-
-/// The window of a DICOM image is that of its file at first; another one stays when a draft is saved.
-#[test]
-fn window_of_a_dicom_image_stays() {
-    let (dir, images) = copied_cases();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/golden/dicom/ct.dcm");
-    for image in &images {
-        fs::copy(&golden, image).unwrap();
-    }
-    let mut command = annotate_command(&dir.path().join("cases"), dir.path());
-    let site = Site::start_command(command.args(["--listen", "127.0.0.1:0"]));
-    let page = site.get("dr-lee", "/case/1").text();
-    let value = |page: &str, name: &str| {
-        let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-        rest.split_once('"').unwrap().0.parse::<f64>().unwrap()
-    };
-    let of_file = [value(&page, "center"), value(&page, "width")];
-    assert!(page.contains("Lung") && page.contains("src=\"/case/1/image\""), "{page}");
-    let image = |query: &str| site.get("dr-lee", &format!("/case/1/image{query}"));
-    assert_eq!(image("").header("content-type"), Some("image/png"));
-    assert_ne!(image("").body, image("?center=40&width=80").body);
-    // The button of a preset saves the entries as a draft and comes back with the window.
-    let fields = "score-0-0=4&center=1&width=2&window=40,80";
-    let page = site.post("dr-lee", "/case/1", fields).text();
-    assert_eq!([value(&page, "center"), value(&page, "width")], [40.0, 80.0]);
-    assert!(page.contains("image?center=40&amp;width=80"), "{page}");
-    let page = site.post("dr-lee", "/case/1", "action=save&center=30&width=90").text();
-    assert_eq!([value(&page, "center"), value(&page, "width")], [30.0, 90.0]);
-    let fields = format!("action=save&center={}&width={}", of_file[0], of_file[1]);
-    assert!(site.post("dr-lee", "/case/1", &fields).text().contains("src=\"/case/1/image\""));
 }

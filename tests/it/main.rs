@@ -9,6 +9,7 @@ mod annotate;
 #[cfg(test)]
 mod annotate_evaluations;
 #[cfg(test)]
+mod annotate_images;
 mod annotate_load;
 #[cfg(test)]
 mod annotate_raters;

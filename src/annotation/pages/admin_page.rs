@@ -163,7 +163,8 @@ fn estimate_text(estimate: &Estimate) -> Markup {
         @match (estimate.value, estimate.interval) {
             (Ok(value), Ok([low, high])) => { (format!("{value:.2} ({low:.2} to {high:.2})")) }
             (Ok(value), Err(reason)) => { (format!("{value:.2}")) " " span.hint { "(" (reason) ")" } }
-            (Err(reason), _) => { "– " span.hint { "(" (reason) ")" } }
+            // Without items, the number of items says enough.
+            (Err(reason), _) => { "–" @if estimate.n > 0 { " " span.hint { "(" (reason) ")" } } }
         }
     }
 }
