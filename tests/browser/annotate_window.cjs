@@ -53,7 +53,7 @@ async function decide(browser) {
   await page.click("a:has-text('Preference')");
   await page.click("text=Brain");
   assert.match(await source(page), /center=40&width=80/);
-  assert.match(await page.textContent("main"), /For this rater, answer 1 was answer [ab]/);
+  assert.match(await page.textContent("main"), /For this rater, answer 1 was Answer [AB]/);
   await page.click("label:has-text('answer 1 is better')");
   await page.click("text=Save the decision");
   assert.match(await page.textContent("main"), /decided: answer 1 is better/);

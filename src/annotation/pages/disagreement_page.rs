@@ -151,7 +151,7 @@ impl DisagreementPage<'_> {
             } else {
                 self.response_name(i).to_lowercase()
             };
-            Some(format!("{name} was {}", response_name(2, place).to_lowercase()))
+            Some(format!("{name} was {}", response_name(2, place)))
         };
         let names: Vec<String> = self.responses.iter().enumerate().filter_map(name).collect();
         format!("For this rater, {}.", names.join(" and "))
