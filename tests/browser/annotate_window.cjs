@@ -34,6 +34,13 @@ async function changeWindow(browser) {
   assert.ok(await page.locator(".viewer").isVisible());
   const box = await page.locator(".case .text").last().boundingBox();
   assert.ok(box.y >= 0 && box.y < 900, JSON.stringify(box));
+  // Enter in the reason skips the case.
+  await page.click("summary:has-text('Skip')");
+  await page.fill("[name=reason]", "Not my field.");
+  await page.press("[name=reason]", "Enter");
+  await page.waitForURL((url) => url.pathname !== "/case/2");
+  await page.goto(origin + "/case/2");
+  assert.match(await page.textContent("[role=status]"), /skipped/);
 }
 
 // Without a script, another window saves the entries as a draft.

@@ -279,5 +279,5 @@ fn results_are_written_while_the_site_runs() {
     // A second site does not start.
     let second = command(dir.path()).args(["--listen", "127.0.0.1:0"]).output().unwrap();
     let error = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(!second.status.success() && error.contains("may be running"), "{error}");
+    assert!(!second.status.success() && error.contains("is running"), "{error}");
 }

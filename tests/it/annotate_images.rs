@@ -30,15 +30,43 @@ fn rate_copied(folder: &Path) {
     assert_eq!(site.post("dr-lee", "/case/1", "action=save&score-0-0=3").status, 200);
 }
 
+/// The study belongs to the contents of the images, however the path of the cases is spelled.
 #[test]
 fn changed_image_is_noticed() {
     let (dir, images) = copied_cases();
     rate_copied(dir.path());
-    let run = || annotate_command(&dir.path().join("cases"), dir.path()).arg("--results").output();
-    assert!(run().unwrap().status.success());
+    let run = |cases: &str| {
+        let mut command = annotate_command(Path::new(cases), dir.path());
+        let output = command.arg("--results").current_dir(dir.path()).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let absolute = dir.path().join("cases").display().to_string();
+    let spellings = [&absolute, "cases", "./cases", "cases/cases.jsonl"];
+    for cases in spellings {
+        let (is_written, error) = run(cases);
+        assert!(is_written, "{cases}: {error}");
+    }
     fs::copy(&images[0], &images[1]).unwrap();
-    let error = String::from_utf8_lossy(&run().unwrap().stderr).into_owned();
-    assert!(error.contains("different: the images"), "{error}");
+    for cases in spellings {
+        let (is_written, error) = run(cases);
+        assert!(!is_written && error.contains("different: the images"), "{cases}: {error}");
+    }
+}
+
+/// Another window shows other pixels, so it is another study.
+#[test]
+fn changed_window_is_noticed() {
+    let (site, dir) = dicom_site();
+    assert_eq!(site.post("dr-lee", "/case/1", "action=save&score-0-0=3").status, 200);
+    drop(site);
+    let run = |window: &str| {
+        let mut command = annotate_command(&dir.path().join("cases"), dir.path());
+        let output = command.args(["--results", "--window", window]).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(run("file").0);
+    let (is_written, error) = run("10,20");
+    assert!(!is_written && error.contains("window or frame"), "{error}");
 }
 
 #[test]
@@ -67,9 +95,15 @@ fn another_study_does_not_continue_the_ratings() {
     }
     rate_copied(dir.path());
     fs::write(dir.path().join("study.toml"), STUDY.replace("seed = 5", "seed = 6")).unwrap();
-    let output = annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && error.contains("different: the seed"), "{error}");
+    let results = || {
+        let output = annotate_command(&cases, dir.path()).arg("--results").output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(results().contains("different: the seed"), "{}", results());
+    fs::remove_file(dir.path().join("out/study.json")).unwrap();
+    let error = results();
+    assert!(error.contains("study.json") && error.contains("restore the file"), "{error}");
 }
 
 /// Returns a site with copied cases, all of whose images are DICOM objects, and its folder.
@@ -125,7 +159,7 @@ fn window_of_a_dicom_image_stays() {
     let page = site.get("dr-lee", "/case/1").text();
     let value = |page: &str, name: &str| {
         let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
-        rest.split_once('"').unwrap().0.parse::<f64>().unwrap()
+        rest.split_once('"').unwrap().0.to_owned()
     };
     let of_file = [value(&page, "center"), value(&page, "width")];
     assert!(page.contains("Lung") && page.contains("src=\"/case/1/image\""), "{page}");
@@ -135,10 +169,10 @@ fn window_of_a_dicom_image_stays() {
     // The button of a preset saves the entries as a draft and comes back with the window.
     let fields = "score-0-0=4&center=1&width=2&window=40,80";
     let page = site.post("dr-lee", "/case/1", fields).text();
-    assert_eq!([value(&page, "center"), value(&page, "width")], [40.0, 80.0]);
+    assert_eq!([value(&page, "center"), value(&page, "width")], ["40", "80"]);
     assert!(page.contains("image?center=40&amp;width=80"), "{page}");
     let page = site.post("dr-lee", "/case/1", "action=save&center=30&width=90").text();
-    assert_eq!([value(&page, "center"), value(&page, "width")], [30.0, 90.0]);
+    assert_eq!([value(&page, "center"), value(&page, "width")], ["30", "90"]);
     let fields = format!("action=save&center={}&width={}", of_file[0], of_file[1]);
     assert!(site.post("dr-lee", "/case/1", &fields).text().contains("src=\"/case/1/image\""));
 }

@@ -10,6 +10,7 @@ mod annotate;
 mod annotate_evaluations;
 #[cfg(test)]
 mod annotate_images;
+#[cfg(test)]
 mod annotate_load;
 #[cfg(test)]
 mod annotate_raters;

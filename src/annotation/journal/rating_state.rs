@@ -54,6 +54,8 @@ pub struct RatingState {
     evaluations: Vec<Vec<TaskState>>,
     /// By rater, true if the rater has seen an evaluation.
     opened: Vec<bool>,
+    /// Number of applied entries.
+    entries: u64,
 }
 
 /// A task of a rater, by the part of the study, the index of the rater, and the place in the rater's order.
@@ -76,7 +78,7 @@ impl RatingState {
         let states = plan.assignment.iter().map(|tasks| vec![TaskState::default(); tasks.len()]);
         let states: Vec<Vec<TaskState>> = states.collect();
         let opened = vec![false; states.len()];
-        let mut state = Self { responses: states.clone(), evaluations: states, opened };
+        let mut state = Self { responses: states.clone(), evaluations: states, opened, entries: 0 };
         let places = places_by_task(plan);
         for (i, entry) in entries.iter().enumerate() {
             let models = entry.models.iter().map(String::as_str).collect();
@@ -98,6 +100,7 @@ impl RatingState {
 
     /// Applies an entry.
     pub fn apply(&mut self, place: TaskPlace, entry: &JournalEntry) {
+        self.entries += 1;
         if let Some(opened) = self.opened.get_mut(place.rater) {
             *opened |= place.part == Part::Evaluations;
         }
@@ -111,6 +114,11 @@ impl RatingState {
         state.answers = entry.answers.clone();
         state.seconds += entry.seconds;
         state.time.clone_from(&entry.time);
+    }
+
+    /// Returns the number of entries that the state adds up.
+    pub fn entries(&self) -> u64 {
+        self.entries
     }
 
     /// Returns the state of a task.

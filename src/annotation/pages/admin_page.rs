@@ -5,8 +5,7 @@ use maud::{Markup, html};
 use super::layout::Page;
 use crate::annotation::journal::{RatingState, TaskState, TaskStatus};
 use crate::annotation::results::ResultFile;
-use crate::annotation::results::judge_ratings::JudgeRating;
-use crate::annotation::results::live_agreement::RaterAgreement;
+use crate::annotation::results::study_agreement::StudyAgreement;
 use crate::annotation::study::{Part, StudyPlan};
 use crate::statistics::Estimate;
 
@@ -16,10 +15,8 @@ pub(crate) struct AdminPage<'a> {
     pub(crate) plan: &'a StudyPlan,
     /// What the raters entered.
     pub(crate) ratings: &'a RatingState,
-    /// Agreement on every target.
-    pub(crate) agreement: &'a [RaterAgreement],
-    /// What the raters think of the judges.
-    pub(crate) judges: &'a [JudgeRating],
+    /// Agreement on every target, and what the raters think of the judges.
+    pub(crate) agreement: &'a StudyAgreement,
     /// Number of disagreements that nobody decided.
     pub(crate) undecided: usize,
 }
@@ -30,17 +27,17 @@ impl AdminPage<'_> {
         let content = html! {
             h1 { "Progress" }
             (self.progress())
-            @if !self.plan.config.is_decided() {
+            @if !self.plan.config.decides_pairs() {
                 h2 { "Agreement so far" }
                 (self.agreement())
                 p { a href="/admin/disagreements" { "Disagreements to decide: " (self.undecided) } }
             }
-            @if !self.judges.is_empty() { h2 { "Evaluations so far" } (self.judges()) }
+            @if !self.agreement.judges.is_empty() { h2 { "Evaluations so far" } (self.judges()) }
             h2 { "Results" }
             p { "Only submitted cases are in the results, apart from the details." }
             ul {
                 @for file in ResultFile::of_study(self.plan) {
-                    li { a href={ "/admin/results/" (file.name()) } { (file.name()) } " – " (file.description()) }
+                    li { a href={ "/admin/results/" (file.name()) } { (file.name()) } " – " (with_code(file.description())) }
                 }
             }
         };
@@ -49,11 +46,19 @@ impl AdminPage<'_> {
     }
 
     fn agreement(&self) -> Markup {
-        let titles = ["Items", "Alpha (95 % CI)", "Kappa (95 % CI)", "ICC(2,1) (95 % CI)"];
+        let (icc, icc_hint) = if self.agreement.icc_form.is_one_way() {
+            (
+                "ICC(1,1) (95 % CI)",
+                "ICC(1,1), because not all raters have all cases: of items with equally many ratings.",
+            )
+        } else {
+            ("ICC(2,1) (95 % CI)", "ICC(2,1): of items that all raters submitted.")
+        };
+        let titles = ["Items", "Alpha (95 % CI)", "Kappa (95 % CI)", icc];
         html! {
             p.hint {
                 "Over responses (or pairs) that at least two raters submitted. Alpha: Krippendorff, ordinal for scores and nominal for the preference. \
-                 Kappa: Cohen, mean over pairs of raters, quadratic weights for scores. ICC: of items that all raters submitted."
+                 Kappa: Cohen, mean over pairs of raters, quadratic weights for scores. " (icc_hint)
             }
             div.table-frame tabindex="0" role="region" aria-label="Agreement" {
                 table {
@@ -62,13 +67,13 @@ impl AdminPage<'_> {
                         @for title in titles { th.number scope="col" { (title) } }
                     } }
                     tbody {
-                        @for target in self.agreement {
+                        @for target in &self.agreement.targets {
                             tr {
                                 th scope="row" { (target.name) }
                                 td.number { (target.items) }
-                                td.number { (estimate_text(&target.alpha)) }
-                                td.number { (estimate_text(&target.kappa)) }
-                                td.number { @if let Some(icc) = &target.icc { (estimate_text(icc)) } @else { "–" } }
+                                td.number { (estimate_text(&target.alpha, target.items)) }
+                                td.number { (estimate_text(&target.kappa, target.items)) }
+                                td.number { @if let Some(icc) = &target.icc { (estimate_text(icc, target.items)) } @else { "–" } }
                             }
                         }
                     }
@@ -87,22 +92,28 @@ impl AdminPage<'_> {
             div.table-frame tabindex="0" role="region" aria-label="Evaluations" {
                 table {
                     thead { tr {
-                        th scope="col" { "Judge" }
+                        th scope="col" { @if is_choice { "Judges" } @else { "Rating of " (self.judge_names()) } }
                         th.number scope="col" { "Cases" }
                         th.number scope="col" { @if is_choice { "Proportion (95 % CI)" } @else { "Mean score (95 % CI)" } }
                     } }
                     tbody {
-                        @for rating in self.judges {
+                        @for rating in &self.agreement.judges {
                             tr {
                                 th scope="row" { (rating.name) }
                                 td.number { (rating.mean.n) }
-                                td.number { (estimate_text(&rating.mean)) }
+                                td.number { (estimate_text(&rating.mean, rating.mean.n)) }
                             }
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Returns the name of the judge whose evaluations are rated.
+    fn judge_names(&self) -> String {
+        let names: Vec<&str> = self.plan.judges.iter().map(|judge| judge.judge.as_str()).collect();
+        names.join(", ")
     }
 
     fn progress(&self) -> Markup {
@@ -157,14 +168,22 @@ impl AdminPage<'_> {
     }
 }
 
-/// Returns a value with its interval, or why there is none.
-fn estimate_text(estimate: &Estimate) -> Markup {
+/// Returns a value with its interval, or why there is none. Without items, their number says enough.
+fn estimate_text(estimate: &Estimate, items: usize) -> Markup {
     html! {
         @match (estimate.value, estimate.interval) {
             (Ok(value), Ok([low, high])) => { (format!("{value:.2} ({low:.2} to {high:.2})")) }
             (Ok(value), Err(reason)) => { (format!("{value:.2}")) " " span.hint { "(" (reason) ")" } }
-            // Without items, the number of items says enough.
-            (Err(reason), _) => { "–" @if estimate.n > 0 { " " span.hint { "(" (reason) ")" } } }
+            (Err(reason), _) => { "–" @if items > 0 { " " span.hint { "(" (reason) ")" } } }
+        }
+    }
+}
+
+/// Returns a text whose parts between backticks are code.
+fn with_code(text: &str) -> Markup {
+    html! {
+        @for (i, part) in text.split('`').enumerate() {
+            @if i % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }

@@ -32,7 +32,8 @@ impl EvaluationFields<'_> {
                 @for (i, verdict) in self.evaluations.iter().enumerate() {
                     section.evaluation {
                         h2 { @if self.evaluations.len() == 1 { "Evaluation" } @else { "Evaluation " (i + 1) } }
-                        @if let Some(order) = self.shown_order(verdict) { (self.order(order)) }
+                        // The same for all raters, so that they rate the same texts.
+                        @if let Some(order) = verdict.orders.first() { (self.order(order)) }
                     }
                 }
             }
@@ -72,13 +73,6 @@ impl EvaluationFields<'_> {
                 }
             }
         }
-    }
-
-    /// Returns the presentation order in which the judge saw the responses as the rater does; the only
-    /// one if there is no other.
-    fn shown_order<'v>(&self, verdict: &'v RecordedVerdict) -> Option<&'v RecordedOrder> {
-        let is_same = |order: &&RecordedOrder| order.swapped == self.is_swapped;
-        verdict.orders.iter().find(is_same).or(verdict.orders.first())
     }
 
     fn order(&self, order: &RecordedOrder) -> Markup {

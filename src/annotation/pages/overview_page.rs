@@ -46,7 +46,7 @@ impl Overview<'_> {
                 @if let Some(next) = self.next {
                     p { a.button href={ "/case/" (next + 1) } { @if is_untouched(self.tasks) { "Start" } @else { "Go on" } } }
                 } @else {
-                    p.done { "All cases are done. Thank you." }
+                    p.done { "All cases are done." @if self.evaluations.is_none() { " Thank you." } }
                 }
             }
             @if self.tasks.is_empty() { p { "No cases are assigned to you. There is nothing to do." } }

@@ -10,6 +10,14 @@ if (form) {
   form.addEventListener("submit", () => { changed = false; });
   addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
 
+  // Enter in the reason skips the case; without this, the browser takes the first button of the form.
+  const reason = form.querySelector("[name=reason]");
+  if (reason) reason.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    form.querySelector("[value=skip]").click();
+  });
+
   // A digit chooses the score of the focused group, or of the first group without one, and goes on.
   addEventListener("keydown", (event) => {
     const typing = event.target.matches("textarea, input:not([type=radio])");
@@ -104,7 +112,9 @@ if (viewer) {
     const path = image.src.split("?")[0];
     fields.addEventListener("click", (event) => {
       const button = event.target.closest("button");
-      if (!button) return;
+      // Enter in the form of the ratings also presses the first button.
+      const isPressed = event.detail > 0 || fields.contains(document.activeElement);
+      if (!button || !isPressed) return;
       event.preventDefault();
       if (button.value) [center.value, width.value] = button.value.includes(",") ? button.value.split(",") : ["", ""];
       const chosen = center.value !== "" && width.value !== "";

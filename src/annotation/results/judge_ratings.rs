@@ -4,7 +4,7 @@ use super::rated_items::{RatedItem, RatedTarget};
 use crate::annotation::study::JudgeEvaluations;
 use crate::statistics::{Bootstrap, Clusters, Estimate, mean};
 
-/// Resamples of an interval. The page is computed anew at every visit.
+/// Resamples of an interval. It is computed anew after every entry.
 const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 500, seed: 2 };
 
 /// The mean rating of the evaluations of a judge.

@@ -3,10 +3,10 @@
 use super::rated_items::RatedTarget;
 use crate::statistics::{
     Bootstrap, Clusters, ContingencyCells, Defined, DistanceMetric, Estimate, IccForm,
-    RatingMatrix, RatingMeanSquares, Undefined, Weighting, alpha, icc, kappa,
+    RatingMatrix, RatingMeanSquares, Undefined, Weighting, alpha, kappa,
 };
 
-/// Resamples of an interval. The page is computed anew at every visit.
+/// Resamples of an interval. It is computed anew after every entry.
 const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 500, seed: 1 };
 
 /// Agreement on one target.
@@ -20,13 +20,13 @@ pub(crate) struct RaterAgreement {
     pub(crate) alpha: Estimate,
     /// Mean over pairs of raters of Cohen's kappa: quadratic weights for scores, none for preferences.
     pub(crate) kappa: Estimate,
-    /// ICC(2,1) of the items that all raters rated; `None` for preferences.
+    /// ICC of single ratings; `None` for preferences.
     pub(crate) icc: Option<Estimate>,
 }
 
 impl RaterAgreement {
     /// Computes the agreement on a target. Intervals resample cases.
-    pub(crate) fn new(target: &RatedTarget) -> Self {
+    pub(crate) fn new(target: &RatedTarget, icc_form: IccForm) -> Self {
         let rated = target.items.iter().filter(|item| item.ratings.len() > 1);
         let (cases, units): (Vec<&str>, Vec<_>) =
             rated.map(|item| (item.case.as_str(), item.ratings.clone())).unzip();
@@ -53,21 +53,23 @@ impl RaterAgreement {
             alpha: BOOTSTRAP.estimate(&clusters, items, |weights| alpha(&units, metric, weights)),
             kappa: BOOTSTRAP
                 .estimate(&clusters, items, |weights| pairs.mean_kappa(weighting, weights)),
-            icc: (!target.is_preference).then(|| icc_estimate(&matrix, &clusters)),
+            icc: (!target.is_preference).then(|| icc_estimate(&matrix, &clusters, icc_form)),
         }
     }
 }
 
-/// Returns ICC(2,1) with its exact interval.
-fn icc_estimate(matrix: &RatingMatrix, clusters: &Clusters) -> Estimate {
+/// Returns the ICC with its exact interval.
+fn icc_estimate(matrix: &RatingMatrix, clusters: &Clusters, form: IccForm) -> Estimate {
     let (units, rows) = (matrix.to_rated_units(), matrix.complete_rows());
     let complete = rows.iter().filter(|row| row.is_some()).count();
     let weights = vec![1.0; rows.len()];
-    let value = icc(&rows, &weights).and_then(|icc| icc.value(IccForm::TwoSingle));
-    let squares = RatingMeanSquares::new(&units, &rows, &weights);
-    let interval = squares.for_form(IccForm::TwoSingle);
-    let interval = interval.and_then(|icc| icc.interval(IccForm::TwoSingle));
-    Estimate { value, interval, n: complete, clusters: clusters.count() }
+    let squares = RatingMeanSquares::new(&units, &rows, &weights).for_form(form);
+    Estimate {
+        value: squares.and_then(|icc| icc.value(form)),
+        interval: squares.and_then(|icc| icc.interval(form)),
+        n: if form.is_one_way() { rows.len() } else { complete },
+        clusters: clusters.count(),
+    }
 }
 
 /// The items that two raters rated, for every two raters.
@@ -125,6 +127,8 @@ mod tests {
     use super::*;
     use crate::annotation::study::Part;
 
+    const TWO: IccForm = IccForm::TwoSingle;
+
     fn target(is_preference: bool, ratings: &[&[f64]]) -> RatedTarget {
         let item = |(i, values): (usize, &&[f64])| RatedItem {
             case: i.to_string(),
@@ -138,14 +142,15 @@ mod tests {
 
     #[test]
     fn equal_ratings_agree_and_opposite_ones_do_not() {
-        let equal = RaterAgreement::new(&target(false, &[&[1.0, 1.0], &[5.0, 5.0], &[3.0, 3.0]]));
+        let equal =
+            RaterAgreement::new(&target(false, &[&[1.0, 1.0], &[5.0, 5.0], &[3.0, 3.0]]), TWO);
         let icc = equal.icc.unwrap();
         for estimate in [&equal.alpha, &equal.kappa, &icc] {
             assert!((estimate.value.unwrap() - 1.0).abs() < 1e-9, "{estimate:?}");
         }
         assert_eq!(equal.items, 3);
         let opposite =
-            RaterAgreement::new(&target(true, &[&[1.0, -1.0], &[-1.0, 1.0], &[1.0, 1.0]]));
+            RaterAgreement::new(&target(true, &[&[1.0, -1.0], &[-1.0, 1.0], &[1.0, 1.0]]), TWO);
         assert!(opposite.alpha.value.unwrap() < 0.0 && opposite.icc.is_none());
         // (observed 1/3 − expected) / (1 − expected), with margins 2/3 and 1/3 for both raters.
         let expected = 4.0 / 9.0 + 1.0 / 9.0;
@@ -155,8 +160,18 @@ mod tests {
 
     #[test]
     fn single_ratings_have_no_agreement() {
-        let single = RaterAgreement::new(&target(false, &[&[1.0], &[2.0]]));
+        let single = RaterAgreement::new(&target(false, &[&[1.0], &[2.0]]), TWO);
         assert!(single.items == 0 && single.alpha.value.is_err() && single.kappa.value.is_err());
         assert!(single.icc.unwrap().value.is_err());
+    }
+
+    #[test]
+    fn raters_of_different_cases_have_an_icc() {
+        let mut rated = target(false, &[&[1.0, 1.0], &[5.0, 5.0], &[3.0, 3.0]]);
+        // Three raters, of whom two rated each case.
+        rated.items[1].ratings[0].0 = 2;
+        let icc = |form| RaterAgreement::new(&rated, form).icc.unwrap();
+        assert!((icc(IccForm::OneSingle).value.unwrap() - 1.0).abs() < 1e-9);
+        assert!(icc(TWO).value.is_err());
     }
 }

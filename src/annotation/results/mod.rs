@@ -9,6 +9,7 @@ pub(crate) mod rated_items;
 mod rated_tasks;
 pub(crate) mod rater_comments;
 mod studio_export;
+pub(crate) mod study_agreement;
 
 use std::path::Path;
 
@@ -77,7 +78,7 @@ impl ResultFile {
 
     /// Returns the files of a study.
     pub fn of_study(plan: &StudyPlan) -> impl Iterator<Item = Self> + use<> {
-        let (judges, is_decided) = (plan.judges.len(), plan.config.is_decided());
+        let (judges, is_decided) = (plan.judges.len(), plan.config.decides_pairs());
         let rates_responses = plan.config.rates_responses();
         Self::ALL.into_iter().filter(move |file| match file {
             Self::EvaluationScores => judges == 1,

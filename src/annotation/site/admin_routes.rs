@@ -9,15 +9,13 @@ use axum::response::{Html, IntoResponse as _, Response};
 use tokio::task::block_in_place;
 
 use super::access::Visitor;
-use super::responses::{denied, message, visitor};
+use super::responses::{denied, message, print_failure, visitor};
 use super::site_state::SiteState;
 use crate::annotation::pages::admin_page::AdminPage;
 use crate::annotation::results::disagreement::disagreements;
-use crate::annotation::results::judge_ratings::JudgeRating;
-use crate::annotation::results::live_agreement::RaterAgreement;
 use crate::annotation::results::rated_items::rated_targets;
+use crate::annotation::results::study_agreement::StudyAgreement;
 use crate::annotation::results::{ResultFile, StudyResults};
-use crate::annotation::study::Part;
 
 /// Shows the progress of all raters.
 pub(super) async fn show_progress(
@@ -27,33 +25,25 @@ pub(super) async fn show_progress(
     if visitor(&site, &headers) != Some(Visitor::Administrator) {
         return denied(&site);
     }
-    let counting = Arc::clone(&site);
-    let page = tokio::task::spawn_blocking(move || {
-        let ratings = counting.ratings();
-        let targets = rated_targets(&counting.plan, &ratings);
-        let agreement: Vec<RaterAgreement> = targets.iter().map(RaterAgreement::new).collect();
-        let undecided = disagreements(&targets, &counting.adjudications())
-            .iter()
-            .filter(|disagreement| disagreement.decided.is_none())
-            .count();
-        let of_judges = targets.iter().filter(|target| target.part == Part::Evaluations);
-        let judges: Vec<JudgeRating> =
-            of_judges.map(|target| JudgeRating::new(target, &counting.plan.judges)).collect();
-        let page = AdminPage {
-            plan: &counting.plan,
-            ratings: &ratings,
-            agreement: &agreement,
-            judges: &judges,
-            undecided,
-        };
-        page.render()
-    });
-    match page.await {
-        Ok(page) => Html(page).into_response(),
+    let ratings = site.ratings();
+    let (entries, computing) = (ratings.entries(), Arc::clone(&site));
+    let compute = move || StudyAgreement::new(&computing.plan, &ratings);
+    let agreement = match site.agreement.get(entries, compute).await {
+        Ok(agreement) => agreement,
         Err(error) => {
-            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No page", &error.to_string())
+            print_failure("page of the administrator", &error);
+            let text = "The page could not be computed. Reload it.";
+            return message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No page", text);
         }
-    }
+    };
+    let page = block_in_place(|| {
+        let ratings = site.ratings();
+        let all = disagreements(&rated_targets(&site.plan, &ratings), &site.adjudications());
+        let undecided = all.iter().filter(|disagreement| disagreement.decided.is_none()).count();
+        let (plan, ratings, agreement) = (&site.plan, &ratings, agreement.as_ref());
+        AdminPage { plan, ratings, agreement, undecided }.render()
+    });
+    Html(page).into_response()
 }
 
 /// Sends a file of results.

@@ -58,14 +58,14 @@ pub(super) async fn open(State(site): State<Arc<SiteState>>, headers: HeaderMap)
 pub(super) async fn show(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
-    Query(window): Query<CaseQuery>,
+    Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let case = match visible_task(&site, &number, &headers) {
         Ok(case) => case,
         Err(response) => return response,
     };
-    let shown = ShownForm { window: window.window(), prefilled: None, missing: &[], notice: "" };
+    let shown = ShownForm { window: query.window(), prefilled: None, missing: &[], notice: "" };
     Html(evaluation_page(&site, &case, &shown)).into_response()
 }
 

@@ -1,6 +1,7 @@
 //! Checks of every request before anything else: the host, the origin, and the headers of the answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -10,6 +11,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use tokio::time::timeout;
 
 use super::allowed_hosts::AllowedHosts;
 use super::responses::message;
@@ -18,6 +20,8 @@ use super::site_state::SiteState;
 /// What a page may load: its own style, script and images, and nothing else.
 const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; script-src 'self'; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Time for a request with its body, so that slow ones do not hold connections for ever.
+const MAX_REQUEST_TIME: Duration = Duration::from_mins(2);
 /// Header of browsers that says where a request comes from.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
@@ -29,7 +33,10 @@ pub(super) async fn guard(
 ) -> Response {
     let problem = check_request(&site.hosts, request.method(), request.headers());
     let mut response = match problem {
-        None => explained(&site, next.run(request).await),
+        None => match timeout(MAX_REQUEST_TIME, next.run(request)).await {
+            Ok(response) => explained(&site, response),
+            Err(_) => explained(&site, StatusCode::REQUEST_TIMEOUT.into_response()),
+        },
         Some(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
     };
     let headers = response.headers_mut();
@@ -58,6 +65,10 @@ fn explained(site: &SiteState, response: Response) -> Response {
         StatusCode::PAYLOAD_TOO_LARGE => {
             ("Too long", "Nothing is saved. Go back, shorten your texts, and try again.")
         }
+        StatusCode::REQUEST_TIMEOUT => (
+            "Too slow",
+            "The page took too long. Go back, look whether your entries are saved, and try again.",
+        ),
         StatusCode::METHOD_NOT_ALLOWED => ("No such page", "There is nothing at this address."),
         _ => ("Not understood", "Nothing is saved. Go back, reload the page, and try again."),
     };
@@ -70,7 +81,11 @@ fn check_request(
     method: &Method,
     headers: &HeaderMap,
 ) -> Option<&'static str> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // A header that is sent twice means nothing.
+    let header = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.next().filter(|_| values.next().is_none())?.to_str().ok()
+    };
     if !header(HOST.as_str()).is_some_and(|host| hosts.contains(host)) {
         return Some("This address is not served under this name.");
     }
@@ -105,6 +120,7 @@ mod tests {
             assert!(!check(&Method::GET, &[("host", host)]), "{host}");
         }
         assert!(!check(&Method::GET, &[]));
+        assert!(!check(&Method::GET, &[("host", "localhost:8080"), ("host", "evil.example")]));
         let host = ("host", "localhost:8080");
         assert!(check(&Method::POST, &[host, ("origin", "http://localhost:8080")]));
         assert!(check(&Method::POST, &[host, ("origin", "https://rate.example")]));

@@ -3,6 +3,7 @@
 mod access;
 mod adjudication_routes;
 mod admin_routes;
+mod agreement_cache;
 mod allowed_hosts;
 mod evaluation_routes;
 mod guard;

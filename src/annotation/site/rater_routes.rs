@@ -95,7 +95,7 @@ pub(super) async fn submit_case(
 pub(super) async fn show_image(
     State(site): State<Arc<SiteState>>,
     Path(number): Path<String>,
-    Query(window): Query<CaseQuery>,
+    Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
     let (case, source) = match requested_task(&site, &number, &headers) {
@@ -105,7 +105,7 @@ pub(super) async fn show_image(
     let Some(source) = source else {
         return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
     };
-    match site.images.png(RequestedImage { source, window: window.window() }).await {
+    match site.images.png(RequestedImage { source, window: query.window() }).await {
         Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
         Err(error) => {
             print_failure(&format!("{case}: no image"), &error);

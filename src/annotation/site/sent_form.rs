@@ -58,7 +58,11 @@ impl SentForm<'_> {
         page: impl Fn(&ShownForm) -> String,
     ) -> Response {
         let field = |wanted: &str| {
-            self.fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+            self.fields
+                .iter()
+                .rev()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, value)| value.as_str())
         };
         // The browser has one cookie, so a page that was opened with another link may still be open.
         if field(PAGE).is_some_and(|key| key != site.page_key(self.place)) {

@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
 
 use super::router::router;
 use super::site_state::SiteState;
@@ -15,8 +20,11 @@ use crate::support::terminal::interrupt::Interrupt;
 
 /// Time between two looks whether the user interrupts the site.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
-/// Time for requests that are on their way when the user interrupts the site.
-const MAX_STOP_TIME: Duration = Duration::from_secs(2);
+/// Time for requests that are on their way when the user interrupts the site, and again for threads that
+/// are still at work.
+const MAX_STOP_TIME: Duration = Duration::from_secs(1);
+/// Time after which a connection without a request is closed.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(20);
 /// Threads that wait for the disk.
 const BLOCKING_THREADS: usize = 8;
 
@@ -37,25 +45,43 @@ pub fn serve(
         .build()
         .context("cannot start the server")?;
     let interrupt = interrupt.clone();
-    runtime.block_on(async move {
+    let served = runtime.block_on(async move {
         let listener = TcpListener::bind(listen).await.with_context(|| {
             format!("--listen {listen}: the address cannot be used\nhint: choose another port")
         })?;
         let address = listener.local_addr().context("the server has no address")?;
         let site = Arc::new(listening(address)?);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serving = axum::serve(listener, router(site)).with_graceful_shutdown(async {
-            let _ = stopped.await;
+        accept(listener, &router(site), &interrupt).await;
+        Ok(())
+    });
+    // A thread that computes something must not keep the program alive. A line of a journal is written
+    // within this time, or nobody was told that it is saved.
+    runtime.shutdown_timeout(MAX_STOP_TIME);
+    served
+}
+
+/// Serves connections until the user interrupts the site.
+async fn accept(listener: TcpListener, site: &Router, interrupt: &Interrupt) {
+    let connections = GracefulShutdown::new();
+    while !interrupt.is_requested() {
+        let Ok(accepted) = timeout(INTERRUPT_INTERVAL, listener.accept()).await else { continue };
+        let Ok((stream, _)) = accepted else {
+            // For example too many open files, until other connections end.
+            sleep(INTERRUPT_INTERVAL).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(site.clone());
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(MAX_IDLE_TIME)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = connections.watch(connection);
+        tokio::spawn(async move {
+            // The visitor is gone, and nobody is left to tell.
+            let _ = connection.await;
         });
-        let mut serving = tokio::spawn(serving.into_future());
-        while !interrupt.is_requested() && !serving.is_finished() {
-            tokio::time::sleep(INTERRUPT_INTERVAL).await;
-        }
-        drop(stop);
-        // An unfinished request must not keep the site alive. Confirmed answers are on disk.
-        match tokio::time::timeout(MAX_STOP_TIME, &mut serving).await {
-            Ok(result) => result.context("the server failed")?.context("the server failed"),
-            Err(_) => Ok(()),
-        }
-    })
+    }
+    drop(listener);
+    // An unfinished request must not keep the site alive. Confirmed answers are on disk.
+    let _ = timeout(MAX_STOP_TIME, connections.shutdown()).await;
 }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result};
 
 use super::access::AccessLinks;
+use super::agreement_cache::AgreementCache;
 use super::allowed_hosts::AllowedHosts;
 use super::png_images::PngImages;
 use super::study_images::{FileWindows, StudyImages};
@@ -35,6 +36,8 @@ pub struct SiteState {
     decided: Mutex<Vec<AdjudicationEntry>>,
     adjudications: Mutex<LineJournal<AdjudicationEntry>>,
     windows: FileWindows,
+    /// What the administrator sees of the agreement.
+    pub(super) agreement: AgreementCache,
     /// Images of the cases.
     pub(super) images: Arc<PngImages>,
 }
@@ -83,6 +86,7 @@ impl SiteState {
             decided: Mutex::new(journals.decided),
             adjudications: Mutex::new(journals.adjudications),
             windows,
+            agreement: AgreementCache::default(),
             images,
         }
     }

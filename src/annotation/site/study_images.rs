@@ -45,7 +45,7 @@ impl StudyImages {
             bail!(
                 "{} cannot be shown, first: {}\nhint: correct the files, or remove the cases",
                 format_count(problems.len() as u64, "image"),
-                escape_control_chars(first)
+                escape_control_chars(first.lines().next().unwrap_or_default())
             );
         }
         Ok(Self { reader, windows })

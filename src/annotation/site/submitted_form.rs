@@ -123,6 +123,13 @@ impl SubmittedForm {
                 if needs_score && self.answers.score(aspect.key, i).is_none() {
                     missing.push(format!("{}: no score for {text}.", aspect.name));
                 }
+                let other = self.answers.score(aspect.key, 1 - i);
+                if !needs_score && self.answers.score(aspect.key, i).is_none() && other.is_some() {
+                    missing.push(format!(
+                        "{}: no score for {text}. Give both scores or none.",
+                        aspect.name
+                    ));
+                }
                 if analyses.get(aspect.key).is_none_or(|analyses| analyses[i].is_empty()) {
                     missing.push(format!("{}: no analysis of {text}.", aspect.name));
                 }

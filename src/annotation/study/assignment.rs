@@ -32,7 +32,7 @@ pub type Assignment = Vec<Vec<AssignedTask>>;
 /// # Errors
 /// If the limits of the raters are too low for all tasks.
 pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
-    let all = if config.is_decided() { 1 } else { config.raters.len() };
+    let all = if config.decides_pairs() { 1 } else { config.raters.len() };
     let overlap = config.overlap.unwrap_or(all);
     let mut rng = ChaCha8Rng::seed_from_u64(config.seed);
     let mut order: Vec<usize> = (0..tasks).collect();
@@ -59,7 +59,7 @@ pub fn assign(config: &StudyConfig, tasks: usize) -> Result<Assignment> {
         let assigned = tasks.map(|task| AssignedTask {
             task,
             // Suggestions speak of the responses in the order of the pair.
-            is_swapped: rng.random_bool(0.5) && !config.is_decided(),
+            is_swapped: rng.random_bool(0.5) && !config.decides_pairs(),
             is_judge_swapped: judges.random_bool(0.5),
         });
         assigned.collect()

@@ -96,6 +96,7 @@ impl JudgeEvaluations {
             name.with_context(|| format!("{}: a folder without a name", folder.display()))?;
         Ok(Self { judge, evaluations })
     }
+
     /// Returns the digest of the name and the evaluations.
     pub(super) fn digest(&self) -> Digest {
         let evaluations = serde_json::to_string(&self.evaluations).unwrap_or_default();

@@ -68,7 +68,7 @@ impl StudyPlan {
                     texts: text_names(responses, "the answer", ["answer A", "answer B"]),
                     range: self.rubric.scores,
                     has_preference: responses == 2 && self.config.has_stage(Stage::Preference),
-                    is_decision: self.config.is_decided(),
+                    is_decision: self.config.decides_pairs(),
                 }
             }
             Part::Evaluations => {

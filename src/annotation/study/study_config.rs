@@ -65,7 +65,10 @@ pub struct RaterConfig {
 
 /// A rater in a file.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a rater is a name, or a table with `name` and `cases`")]
+#[serde(
+    untagged,
+    expecting = "a rater is a name, or a table with a `name` and a number of `cases` of at least 1"
+)]
 enum RaterEntry {
     Name(String),
     Table(RaterTable),
@@ -149,7 +152,7 @@ impl StudyConfig {
     }
 
     /// Returns true if raters decide about unresolved pairs.
-    pub fn is_decided(&self) -> bool {
+    pub fn decides_pairs(&self) -> bool {
         self.has_stage(Stage::Decision)
     }
 
@@ -191,12 +194,12 @@ impl StudyConfig {
         if self.stages.is_empty() && self.evaluations.is_empty() {
             bail!("stages: the list is empty, expected \"ratings\", \"preference\" or both");
         }
-        if self.is_decided() && (self.stages.len() > 1 || !self.evaluations.is_empty()) {
+        if self.decides_pairs() && (self.stages.len() > 1 || !self.evaluations.is_empty()) {
             bail!(
                 "stages: \"decision\" is a study of its own\nhint: remove the other stages and `evaluations`"
             );
         }
-        if self.is_decided() && self.overlap.is_some_and(|overlap| overlap > 1) {
+        if self.decides_pairs() && self.overlap.is_some_and(|overlap| overlap > 1) {
             bail!("overlap: each decision has one rater\nhint: remove `overlap`");
         }
         if self.evaluations.len() > 2 {
@@ -210,8 +213,8 @@ impl StudyConfig {
 }
 
 /// How a study is written.
-const STUDY_HINT: &str = "hint: a study has a name and raters:\n  \
-    name = \"chest-ct\"\n  raters = [\"dr-lee\", \"dr-ito\"]";
+const STUDY_HINT: &str = "hint: a study has a name and raters, such as `name = \"chest-ct\"` and \
+    `raters = [\"dr-lee\", \"dr-ito\"]`";
 
 fn check_name(key: &str, name: &str) -> Result<()> {
     let is_valid = !name.trim().is_empty()

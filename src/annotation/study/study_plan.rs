@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use acem3_experts::prompt::Rubric;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::assignment::{AssignedTask, Assignment, assign};
 use super::judge_evaluations::JudgeEvaluations;
 use super::study_config::{RaterConfig, Stage, StudyConfig};
 use super::task::Task;
-use crate::data::cases::ImageSource;
+use crate::data::images::ImageReader;
 use crate::data::labels::ScoreTarget;
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::support::digest::Digest;
@@ -74,7 +74,7 @@ impl PlanIdentity {
             (self.tasks == other.tasks, "the cases"),
             (self.evaluations == other.evaluations, "the evaluations"),
             (self.unresolved == other.unresolved, "the unresolved pairs"),
-            (self.images == other.images, "the images"),
+            (self.images == other.images, "the images, or the window or frame of DICOM images"),
         ];
         parts.into_iter().filter(|(is_equal, _)| !is_equal).map(|(_, name)| name).collect()
     }
@@ -148,33 +148,35 @@ impl StudyPlan {
     }
 
     /// Writes the identity of the study to its output folder, or checks that the folder has the same.
-    /// `images`: folder of the cases. `is_rated`: true if somebody has entered something; before that, the
-    /// study may change.
+    /// `is_rated`: true if somebody has entered something; before that, the study may change.
     ///
     /// # Errors
-    /// If the folder belongs to another study. The message says what differs.
-    pub fn claim(&self, out: &Path, images: &Path, is_rated: bool) -> Result<()> {
-        let path = out.join(PLAN_FILE);
-        let is_new =
-            !path.try_exists().with_context(|| format!("cannot read {}", path.display()))?;
-        if is_new || !is_rated {
-            let text = serde_json::to_vec_pretty(&self.identity(images));
+    /// If an image cannot be read, or the folder belongs to another study. The message says what differs.
+    pub fn claim(&self, out: &Path, images: &mut ImageReader, is_rated: bool) -> Result<()> {
+        if !is_rated {
+            let path = out.join(PLAN_FILE);
+            let text = serde_json::to_vec_pretty(&self.identity(images)?);
             return atomic_file::write_atomic(&path, &text.context("cannot write the study")?);
         }
         self.check(out, images)
     }
 
-    /// Checks that an output folder belongs to this study. `images`: folder of the cases.
+    /// Checks that an output folder belongs to this study.
     ///
     /// # Errors
-    /// If the folder belongs to another study. The message says what differs.
-    pub fn check(&self, out: &Path, images: &Path) -> Result<()> {
+    /// If an image cannot be read, or the folder belongs to another study. The message says what differs.
+    pub fn check(&self, out: &Path, images: &mut ImageReader) -> Result<()> {
         let path = out.join(PLAN_FILE);
-        let text =
-            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read(&path).with_context(|| {
+            format!(
+                "cannot read {}, which says what the ratings in this folder are about\n\
+                 hint: restore the file from a copy",
+                path.display()
+            )
+        })?;
         let found: PlanIdentity = serde_json::from_slice(&text)
             .with_context(|| format!("{}: not the file of a study", path.display()))?;
-        let changed = found.differences(&self.identity(images));
+        let changed = found.differences(&self.identity(images)?);
         if !changed.is_empty() {
             bail!(
                 "--out {}: the folder has ratings of another study; different: {}\n\
@@ -195,7 +197,7 @@ impl StudyPlan {
     /// Returns the targets that raters score, with the names that they see: the criteria of the rubric,
     /// then the final score; empty without that stage.
     pub fn scored_targets(&self) -> Vec<(ScoreTarget, &str)> {
-        if self.config.has_stage(Stage::Ratings) || self.config.is_decided() {
+        if self.config.has_stage(Stage::Ratings) || self.config.decides_pairs() {
             self.rubric_targets()
         } else {
             Vec::new()
@@ -209,26 +211,30 @@ impl StudyPlan {
         criteria.chain([(ScoreTarget::Final, FINAL_SCORE)]).collect()
     }
 
-    /// Returns the digest of the images of all tasks. `folder`: folder of the cases.
-    fn image_digest(&self, folder: &Path) -> Digest {
-        let digests = self.tasks.iter().map(|task| match &task.case.image {
-            None => String::new(),
-            Some(ImageSource::Bytes { bytes, .. }) => Digest::sha256(bytes).to_string(),
-            Some(ImageSource::File(path)) => {
-                let bytes = std::fs::read(folder.join(path)).unwrap_or_default();
-                format!("{} {}", path.display(), Digest::sha256(&bytes))
-            }
-        });
-        Digest::sha256(digests.collect::<Vec<_>>().join("\n").as_bytes())
+    /// Returns the digest of the images of all tasks, with the window and the frame of DICOM images.
+    fn image_digest(&self, images: &mut ImageReader) -> Result<Digest> {
+        let mut lines = Vec::new();
+        for task in &self.tasks {
+            lines.push(match &task.case.image {
+                None => String::new(),
+                Some(source) => {
+                    let image = images
+                        .read(source)
+                        .map_err(|problem| anyhow!("case {}: {problem}", task.case.id))?;
+                    format!("{} {}", image.name, image.key())
+                }
+            });
+        }
+        Ok(Digest::sha256(lines.join("\n").as_bytes()))
     }
 
-    fn identity(&self, images: &Path) -> PlanIdentity {
+    fn identity(&self, images: &mut ImageReader) -> Result<PlanIdentity> {
         let tasks = self.tasks.iter().map(|task| {
             let texts =
                 [vec![task.case.id.as_str(), &task.case.question], task.models(), task.texts()];
             texts.concat().join("\0")
         });
-        PlanIdentity {
+        Ok(PlanIdentity {
             schema: 1,
             name: self.config.name.clone(),
             seed: self.config.seed,
@@ -242,7 +248,7 @@ impl StudyPlan {
                 let lines = self.unresolved.iter().map(|pair| pair.to_line(Value::Null));
                 Digest::sha256(lines.collect::<Vec<_>>().join("\n").as_bytes())
             }),
-            images: Some(self.image_digest(images)),
-        }
+            images: Some(self.image_digest(images)?),
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! What a rater rates at once: one or two responses to a question.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::data::cases::Case;
@@ -44,7 +44,7 @@ impl Task {
 /// Returns one task for each unresolved pair.
 ///
 /// # Errors
-/// If the cases do not have a pair.
+/// If the cases do not have a pair, or a pair is listed twice.
 pub fn tasks_of_unresolved(
     cases: Vec<Case>,
     pairs: &[UnresolvedPair],
@@ -57,7 +57,15 @@ pub fn tasks_of_unresolved(
         let responses = pair.models().iter().map(place).collect::<Option<_>>()?;
         Some(Task { case: Arc::clone(case), responses })
     };
+    let mut known = HashSet::new();
     let tasks = pairs.iter().map(|pair| {
+        if !known.insert((pair.case(), pair.models())) {
+            return Err(format!(
+                "--unresolved: the pair of {} in case {} is listed twice\nhint: remove one of the lines",
+                pair.models().join(" and "),
+                pair.case()
+            ));
+        }
         task(pair).ok_or_else(|| {
             let [first, second] = pair.models();
             format!(

@@ -47,12 +47,30 @@ pub struct AnnotateArgs {
     /// Serve the site at this address and port. Another address than 127.0.0.1 is visible to other
     /// machines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "ACEM3_LISTEN")]
+    #[arg(value_parser = parse_address)]
     pub listen: SocketAddr,
     /// Name under which raters visit the site, for example behind a reverse proxy with TLS
     /// (repeatable)
-    #[arg(long, value_name = "NAME", env = "ACEM3_SITE_NAME")]
+    #[arg(long, value_name = "NAME", env = "ACEM3_SITE_NAME", value_parser = parse_site_name)]
     pub site_name: Vec<String>,
     /// Write the results of the study to the folder instead of serving the site
     #[arg(long, env = "ACEM3_RESULTS", value_parser = FalseyValueParser::new())]
     pub results: bool,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let error = "expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080";
+    text.parse().map_err(|_| error.to_owned())
+}
+
+/// Parses a name of the site: a host name or IP address, with or without a port.
+fn parse_site_name(text: &str) -> Result<String, String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if text.is_empty() || !text.chars().all(is_allowed) {
+        return Err(
+            "expected a name such as rate.example.org, without https:// and without a path"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }

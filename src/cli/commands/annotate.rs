@@ -46,34 +46,45 @@ pub(super) fn run(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Exit> {
         .with_context(study)?
         .with_unresolved(unresolved.unwrap_or_default());
     create_folder(&args.out)?;
-    let images = cases::base_folder(&args.source.path);
-    let lock = FolderLock::acquire(&args.out);
-    if args.results && lock.is_err() {
+    let root = cases::base_folder(&args.source.path);
+    let mut images =
+        ImageReader::new(root, ImageLimits::default()).with_dicom_view(args.source.dicom.to_view());
+    let lock = FolderLock::try_acquire(&args.out)?;
+    if lock.is_none() && args.results {
         // The site is running. Complete lines of its journals are enough.
-        plan.check(&args.out, &images)?;
-        let state = RatingState::new(&plan, &LineJournal::read(&args.out)?);
-        return write_results(
-            args,
-            &plan,
-            &state.with_context(out)?,
-            &LineJournal::read(&args.out)?,
-        );
+        plan.check(&args.out, &mut images)?;
+        let state = RatingState::new(&plan, &LineJournal::read(&args.out)?).with_context(out)?;
+        return write_results(args, &plan, &state, &LineJournal::read(&args.out)?);
     }
-    let _lock = lock.context("the site of this study may be running")?;
+    let Some(_lock) = lock else {
+        bail!(
+            "--out {}: the site of this study is running\n\
+             hint: stop it first, or choose another --out",
+            args.out.display()
+        );
+    };
     let (ratings, entries) = LineJournal::open(&args.out)?;
     let (adjudications, decided) = LineJournal::open(&args.out)?;
-    plan.claim(&args.out, &images, !entries.is_empty())?;
+    plan.claim(&args.out, &mut images, !entries.is_empty())?;
     let state = RatingState::new(&plan, &entries).with_context(out)?;
     if args.results {
         return write_results(args, &plan, &state, &decided);
     }
+    let images = StudyImages::read(&plan, images)?;
     let journals = StudyJournals { ratings, state, adjudications, decided };
-    serve_study(args, plan, journals, verbosity)
+    serve_study(args, StudySite { plan, images, journals }, verbosity)
+}
+
+/// What the site serves.
+struct StudySite {
+    plan: StudyPlan,
+    images: StudyImages,
+    journals: StudyJournals,
 }
 
 /// Checks that the study is about decisions if and only if there are pairs to decide about.
 fn check_decisions(args: &AnnotateArgs, config: &StudyConfig) -> Result<()> {
-    match (args.unresolved.is_some(), config.is_decided()) {
+    match (args.unresolved.is_some(), config.decides_pairs()) {
         (true, false) => bail!(
             "stages: a study with --unresolved is about decisions\n\
              hint: write `stages = [\"decision\"]`, or remove --unresolved"
@@ -89,17 +100,12 @@ fn check_decisions(args: &AnnotateArgs, config: &StudyConfig) -> Result<()> {
 /// Serves the site until the user interrupts it.
 fn serve_study(
     args: &AnnotateArgs,
-    plan: StudyPlan,
-    journals: StudyJournals,
+    StudySite { plan, images, journals }: StudySite,
     verbosity: Verbosity,
 ) -> Result<Exit> {
     let names: Vec<&str> = plan.config.raters.iter().map(|rater| rater.name.as_str()).collect();
     let access = AccessLinks::open(&args.out, &names)?;
     let interrupt = Interrupt::listen_with_note("stopping the site")?;
-    let root = cases::base_folder(&args.source.path);
-    let images =
-        ImageReader::new(root, ImageLimits::default()).with_dicom_view(args.source.dicom.to_view());
-    let images = StudyImages::read(&plan, images)?;
     if args.listen.ip().is_unspecified() && args.site_name.is_empty() {
         bail!(
             "--listen {}: the site has no name under which raters can visit it\n\
@@ -110,7 +116,7 @@ fn serve_study(
     if !args.listen.ip().is_loopback() {
         print_lines(&format!(
             "warning: other machines can reach {}, and what they send is not encrypted\n\
-             hint: listen on 127.0.0.1 behind a reverse proxy with TLS, and pass --site-name",
+             hint: listen on 127.0.0.1 behind a reverse proxy with TLS, and name the proxy with --site-name",
             args.listen
         ));
     }
@@ -143,7 +149,10 @@ fn describe_links(
     let mut lines = vec![format!(
         "{}: {}, {}",
         plan.config.name,
-        format_count(plan.tasks.len() as u64, "case"),
+        format_count(
+            plan.tasks.len() as u64,
+            if plan.config.decides_pairs() { "pair" } else { "case" }
+        ),
         format_count(plan.config.raters.len() as u64, "rater")
     )];
     lines.push(format!("{:width$}  {site}{}", "administrator", access.administrator_path()));
@@ -194,20 +203,20 @@ fn read_cases(args: &AnnotateArgs, verbosity: Verbosity) -> Result<Vec<Case>> {
                 if let Some(ImageSource::File(image)) = &case.image
                     && !image.exists()
                 {
-                    let text = format!("case {}: {}: no such file", case.id, image.display());
-                    problems.push(escape_control_chars(&text));
+                    problems.push(format!("case {}: {}: no such file", case.id, image.display()));
                 }
                 cases.push(case);
             }
-            Err(problem) => problems.push(escape_control_chars(&problem.to_string())),
+            Err(problem) => problems.push(problem.to_string()),
         }
     }
     if let Some(first) = problems.first() {
         bail!(
-            "{}: {} with a problem, first: {first}\n\
+            "{}: {} with a problem, first: {}\n\
              hint: run `acem3 data check {}` to list all, and correct or remove the cases",
             path.display(),
             format_count(problems.len() as u64, "line"),
+            escape_control_chars(first.lines().next().unwrap_or_default()),
             args.source.to_shell_words()
         );
     }

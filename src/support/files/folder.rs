@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 /// Exclusive lock on a folder, released when it is dropped or the process ends.
 ///
@@ -26,6 +26,15 @@ impl FolderLock {
         Self::lock(&folder.join(Self::FILE), folder)
     }
 
+    /// Locks a folder; `None` if another process has locked it.
+    ///
+    /// # Errors
+    ///
+    /// If the folder is not writable.
+    pub fn try_acquire(folder: &Path) -> anyhow::Result<Option<Self>> {
+        Self::try_lock(&folder.join(Self::FILE), folder).map(Result::ok)
+    }
+
     /// Locks an output file with a lock file next to it: `.a.jsonl.lock` for `a.jsonl`.
     ///
     /// # Errors
@@ -38,6 +47,18 @@ impl FolderLock {
 
     /// Locks the file at `path`, for the output at `out`.
     fn lock(path: &Path, out: &Path) -> anyhow::Result<Self> {
+        Self::try_lock(path, out)?.map_err(|owner| {
+            anyhow!(
+                "{}: another run is writing here{owner}\n\
+                 hint: wait for it, or choose another --out",
+                out.display()
+            )
+        })
+    }
+
+    /// Locks the file at `path`, for the output at `out`. If another process has locked it, the inner error
+    /// names the process.
+    fn try_lock(path: &Path, out: &Path) -> anyhow::Result<Result<Self, String>> {
         let context =
             || format!("cannot lock {}\nhint: choose a writable folder with --out", out.display());
         check_lock_file(path)?;
@@ -51,21 +72,16 @@ impl FolderLock {
                 // The process id is only informative. A process that has just started may not have
                 // written it yet.
                 let _ = file.read_to_string(&mut owner);
-                let owner = match owner.trim() {
+                return Ok(Err(match owner.trim() {
                     "" => String::new(),
                     process => format!(" (process {process})"),
-                };
-                bail!(
-                    "{}: another run is writing here{owner}\n\
-                     hint: wait for it, or choose another --out",
-                    out.display()
-                );
+                }));
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(context),
         }
         file.set_len(0).with_context(context)?;
         writeln!(file, "{}", std::process::id()).with_context(context)?;
-        Ok(Self(file))
+        Ok(Ok(Self(file)))
     }
 }
 

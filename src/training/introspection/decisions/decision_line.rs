@@ -12,7 +12,21 @@ use crate::judging::judge::recorded_verdict::RecordedVerdict;
 
 /// Texts that name a response by its number. They are wrong in one of the two presentation orders,
 /// and a person's own evaluation is used in both.
-const NUMBERED_RESPONSES: [&str; 2] = ["response 1", "response 2"];
+const NUMBERED_RESPONSES: [&str; 10] = [
+    "response 1",
+    "response 2",
+    "answer 1",
+    "answer 2",
+    "response b",
+    "answer b",
+    "first response",
+    "second response",
+    "first answer",
+    "second answer",
+];
+/// Names of the first response that are names with a large letter only.
+const LETTERED_RESPONSES: [(&str, [&str; 2]); 2] =
+    [("response A", ["response A", "Response A"]), ("answer A", ["answer A", "Answer A"])];
 /// Hint about the form of a decision.
 const FORM_HINT: &str = "hint: set `decision` to `{\"accept\": N}` with the number of a suggestion, or to \
      `{\"evaluation\": {\"criteria\": ..., \"final\": ...}}`; leave it null if undecided";
@@ -126,10 +140,23 @@ impl DecisionLine {
     }
 }
 
-/// Returns the first name of a response by number in a text, such as "response 1".
+/// Returns the first name of a response by number, letter or place in a text, such as "response 1".
 pub(crate) fn numbered_response(text: &str) -> Option<&'static str> {
+    let is_word = |c: char| c.is_alphanumeric();
     let lower = text.to_lowercase();
-    NUMBERED_RESPONSES.into_iter().find(|name| lower.contains(name))
+    let has_name = |name: &str, text: &str| {
+        text.match_indices(name).any(|(start, _)| {
+            let (before, after) = (text.get(..start), text.get(start + name.len()..));
+            !before.is_some_and(|before| before.ends_with(is_word))
+                && !after.is_some_and(|after| after.starts_with(is_word))
+        })
+    };
+    let numbered = NUMBERED_RESPONSES.into_iter().find(|name| has_name(name, &lower));
+    // In "the answer a patient needs", the small letter is a word.
+    let lettered = LETTERED_RESPONSES
+        .into_iter()
+        .find(|(_, names)| names.iter().any(|name| has_name(name, text)));
+    numbered.or(lettered.map(|(name, _)| name))
 }
 
 /// Checks that the analyses do not name responses by number.
@@ -143,4 +170,23 @@ fn check_no_numbers(evaluation: &PairEvaluation) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_response_are_found() {
+        for (text, expected) in [
+            ("Response 1 is right.", Some("response 1")),
+            ("Answer A is bad.", Some("answer A")),
+            ("the second answer is good", Some("second answer")),
+            ("See answer b.", Some("answer b")),
+            ("This is the answer a patient needs.", None),
+            ("This answer is right, the other answer 12 times.", None),
+        ] {
+            assert_eq!(numbered_response(text), expected, "{text}");
+        }
+    }
 }
