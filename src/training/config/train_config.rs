@@ -9,6 +9,7 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::data_shares::check_data_shares;
 use super::judging_config::JudgingConfig;
 use super::precision::Precision;
 use super::reward_tokens::RewardTokens;
@@ -116,11 +117,7 @@ impl TrainConfig {
         if self.stages.is_empty() {
             bail!("no stages, expected at least one\nhint: add a table [[stages]]");
         }
-        for (name, weight) in &self.data_shares {
-            if !is_finite_and_not_negative(*weight) {
-                bail!("data_shares: {name} is {weight}, expected a finite number of at least 0");
-            }
-        }
+        check_data_shares(&self.data_shares, &self.stages)?;
         self.check_optimizer()?;
         self.check_stage_names()?;
         self.check_stage_order()?;

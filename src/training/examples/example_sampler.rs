@@ -123,7 +123,8 @@ impl ExampleSampler {
         let mut rng = self.rng(stage, index);
         if rng.random_bool(stage.data_set_proportion)
             && let Some(data_sets) = &self.data_sets
-            && let Some(example) = data_sets.attribute_example(Attributes::CLASSES.len(), &mut rng)
+            && let Some(example) =
+                data_sets.attribute_example(Attributes::CLASSES.len(), &stage.data_shares, &mut rng)
         {
             return Ok(example);
         }
@@ -151,19 +152,20 @@ impl ExampleSampler {
             return Ok(vec![builder.build_comparisons(&ratings)?]);
         }
         if stage.kind == StageKind::Align || rng.random_bool(stage.answer_proportion) {
-            let example = match data_sets.and_then(|d| d.answer_example(&mut rng)) {
-                Some(example) => example,
-                None => phantom_examples::answer_example(
-                    self.phantom_seed(),
-                    phantom,
-                    &self.images,
-                    &mut rng,
-                )?,
-            };
+            let example =
+                match data_sets.and_then(|d| d.answer_example(&stage.data_shares, &mut rng)) {
+                    Some(example) => example,
+                    None => phantom_examples::answer_example(
+                        self.phantom_seed(),
+                        phantom,
+                        &self.images,
+                        &mut rng,
+                    )?,
+                };
             return Ok(vec![builder.build_answers(&example)?]);
         }
         if member.is_none() && rng.random_bool(stage.quoting_proportion) {
-            let question = self.question(phantom, &mut rng);
+            let question = self.question(stage, phantom, &mut rng);
             if let Some(pair) = self.quoting.pair(question, &mut rng) {
                 let learning = sample_learning_members(
                     Some(MEDICAL_KNOWLEDGE),
@@ -211,7 +213,7 @@ impl ExampleSampler {
         mixture: PairMixture,
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
-        let mut pair = match data_sets.and_then(|d| d.pair(mixture, rng)) {
+        let mut pair = match data_sets.and_then(|d| d.pair(mixture, &stage.data_shares, rng)) {
             Some(pair) => pair,
             None => {
                 phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?
@@ -225,9 +227,9 @@ impl ExampleSampler {
     }
 
     /// Samples a question from the data sets, or from a phantom if there are none.
-    fn question(&self, phantom: u64, rng: &mut ChaCha8Rng) -> String {
+    fn question(&self, stage: &StageConfig, phantom: u64, rng: &mut ChaCha8Rng) -> String {
         let data_sets = self.data_sets.as_ref();
-        let question = data_sets.and_then(|data_sets| data_sets.question(rng));
+        let question = data_sets.and_then(|data_sets| data_sets.question(&stage.data_shares, rng));
         question.unwrap_or_else(|| {
             crate::data::phantoms::generate_phantom(self.phantom_seed(), phantom).question.text
         })
@@ -246,7 +248,7 @@ impl ExampleSampler {
             ..PairMixture::default()
         };
         let responses: Vec<ResponseExample> = if let Some(data_sets) = data_sets {
-            let pair = |_| data_sets.pair(mixture, rng);
+            let pair = |_| data_sets.pair(mixture, &stage.data_shares, rng);
             let pairs = (0..COMPARISON_CASES).filter_map(pair);
             pairs.flat_map(|pair| pair.responses).collect()
         } else {

@@ -1,5 +1,7 @@
 //! Configuration of one stage: a table `[[stages]]`.
 
+use std::collections::BTreeMap;
+
 use acem3_experts::ModelConfig;
 use acem3_experts::train::LoraConfig;
 use serde::{Deserialize, Serialize};
@@ -59,6 +61,9 @@ pub struct StageConfig {
     /// Proportion of examples from the data sets. The other examples are phantoms.
     #[serde(default, rename = "real")]
     pub data_set_proportion: f64,
+    /// Sampling weights of the data sets in this stage, instead of those of the training.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data_shares: BTreeMap<String, f64>,
     /// Proportion of question-answering sequences in an evaluation stage (kind `sft` or `heads`).
     #[serde(default, rename = "answering")]
     pub answer_proportion: f64,

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use acem3_experts::train::AttributeExample;
 use acem3_vision::ImageLimits;
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
 use super::image_store::ImageStore;
 use super::pixels::ImagePreparation;
 use crate::data::dataset_rows::{
-    DatasetItem, DistractorPool, ModelPair, TRAINING_SETS, load_training_items,
-    path_vqa_model_pairs,
+    DatasetItem, DistractorPool, ModelPair, load_training_items, path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
 use crate::support::digest::Digest;
@@ -47,8 +46,12 @@ pub(crate) struct DatasetExamples {
     frequent_questions: QuestionAttributes,
 }
 
+/// Sampling weights of data sets by name.
+pub(crate) type DataShares = BTreeMap<String, f64>;
+
 /// Data set with its sampling weight.
 struct WeightedDataset {
+    name: String,
     /// Indices of its items.
     items: Vec<usize>,
     weight: f64,
@@ -59,9 +62,8 @@ impl DatasetExamples {
     pub(crate) fn load(
         data: &Path,
         preparation: ImagePreparation,
-        weights: &BTreeMap<String, f64>,
+        weights: &DataShares,
     ) -> Result<Self> {
-        check_names(weights)?;
         let is_used = |name: &str| {
             weights.is_empty() || weights.get(name).is_some_and(|weight| *weight > 0.0)
         };
@@ -150,9 +152,10 @@ impl DatasetExamples {
         self.items.iter().map(|item| item.answer.clone())
     }
 
-    /// Samples a question.
-    pub(crate) fn question(&self, rng: &mut ChaCha8Rng) -> Option<String> {
-        Some(self.sample_item(rng)?.question.clone())
+    /// Samples a question. `shares`: weights of the data sets, as for all examples; if empty, those of the
+    /// training.
+    pub(crate) fn question(&self, shares: &DataShares, rng: &mut ChaCha8Rng) -> Option<String> {
+        Some(self.sample_item(shares, rng)?.question.clone())
     }
 
     /// Samples an image with its organ, modality and answers to frequent questions. The first
@@ -160,9 +163,10 @@ impl DatasetExamples {
     pub(crate) fn attribute_example(
         &self,
         phantom_attributes: usize,
+        shares: &DataShares,
         rng: &mut ChaCha8Rng,
     ) -> Option<AttributeExample> {
-        let item = self.sample_item(rng)?;
+        let item = self.sample_item(shares, rng)?;
         let class = |names: &[String], name: &Option<String>| {
             name.as_ref().and_then(|name| names.binary_search(name).ok())
         };
@@ -178,9 +182,13 @@ impl DatasetExamples {
     }
 
     /// Samples an image with some of its questions and answers.
-    pub(crate) fn answer_example(&self, rng: &mut ChaCha8Rng) -> Option<AnswerExample> {
+    pub(crate) fn answer_example(
+        &self,
+        shares: &DataShares,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<AnswerExample> {
         // Sampling an item instead of an image makes images with many questions more frequent.
-        let item = self.sample_item(rng)?;
+        let item = self.sample_item(shares, rng)?;
         let mut indices = self.by_image.get(&item.image_key)?.clone();
         indices.shuffle(rng);
         indices.truncate(MAX_QUESTIONS);
@@ -206,20 +214,18 @@ impl DatasetExamples {
     }
 
     /// Samples a data set by weight, and an item of it.
-    pub(super) fn sample_item(&self, rng: &mut ChaCha8Rng) -> Option<&DatasetItem> {
-        let dataset = self.by_dataset.choose_weighted(rng, |dataset| dataset.weight).ok()?;
+    pub(super) fn sample_item(
+        &self,
+        shares: &DataShares,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<&DatasetItem> {
+        let weight = |dataset: &WeightedDataset| match shares.get(&dataset.name) {
+            Some(share) => *share,
+            None if shares.is_empty() => dataset.weight,
+            None => 0.0,
+        };
+        let dataset = self.by_dataset.choose_weighted(rng, weight).ok()?;
         self.items.get(*dataset.items.choose(rng)?)
-    }
-}
-
-/// Checks that the configured weights name data sets.
-fn check_names(weights: &BTreeMap<String, f64>) -> Result<()> {
-    match weights.keys().find(|name| !TRAINING_SETS.contains(&name.as_str())) {
-        Some(name) => {
-            let known = TRAINING_SETS.join(", ");
-            bail!("data_shares: unknown data set {name:?}, expected one of {known}")
-        }
-        None => Ok(()),
     }
 }
 
@@ -227,15 +233,17 @@ fn check_names(weights: &BTreeMap<String, f64>) -> Result<()> {
 /// square root of the size.
 fn weighted_datasets(
     datasets: BTreeMap<&str, Vec<usize>>,
-    weights: &BTreeMap<String, f64>,
+    weights: &DataShares,
 ) -> Vec<WeightedDataset> {
     let weight = |name: &str, items: &[usize]| match weights.get(name) {
         Some(weight) => *weight,
         None if weights.is_empty() => (items.len() as f64).sqrt(),
         None => 0.0,
     };
-    let weighted = datasets
-        .into_iter()
-        .map(|(name, items)| WeightedDataset { weight: weight(name, &items), items });
+    let weighted = datasets.into_iter().map(|(name, items)| WeightedDataset {
+        name: name.to_owned(),
+        weight: weight(name, &items),
+        items,
+    });
     weighted.collect()
 }

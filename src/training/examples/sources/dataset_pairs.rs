@@ -9,7 +9,9 @@ use crate::data::phantoms::text::response_writer;
 use crate::data::phantoms::{Claim, Defect};
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::{PairExample, ResponseExample};
-use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_WORDS};
+use crate::training::examples::sources::dataset_examples::{
+    DataShares, DatasetExamples, MAX_WORDS,
+};
 use crate::training::examples::sources::dataset_responses::{
     claim, corrupt_finding, lower_perfect_tone, sample_defects,
 };
@@ -59,13 +61,18 @@ impl PairMixture {
 impl DatasetExamples {
     /// Samples a pair with correct evaluations: the reference answer and a wrong one, or the
     /// responses of two models.
-    pub(crate) fn pair(&self, mixture: PairMixture, rng: &mut ChaCha8Rng) -> Option<PairExample> {
+    pub(crate) fn pair(
+        &self,
+        mixture: PairMixture,
+        shares: &DataShares,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<PairExample> {
         if rng.random_bool(MODEL_RESPONSES_RATE)
             && let Some(pair) = self.model_pairs.choose(rng)
         {
             return self.model_pair(pair, mixture.wrong_findings, rng);
         }
-        let item = self.sample_item(rng)?;
+        let item = self.sample_item(shares, rng)?;
         let answers = self.answers(item, mixture.unrelated_answers, rng)?;
         // Without long answers, no random number is drawn: earlier trainings stay as they are.
         let is_long = mixture.long_answers > 0.0 && rng.random_bool(mixture.long_answers);

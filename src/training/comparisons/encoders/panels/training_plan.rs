@@ -219,6 +219,7 @@ impl EncoderPlan {
             frozen_layers: None,
             lora: None,
             data_set_proportion: f64::from(u8::from(uses_data_sets)),
+            data_shares: BTreeMap::new(),
             answer_proportion: 0.5,
             comparison_proportion: 0.0,
             quoting_proportion: 0.0,
