@@ -100,8 +100,9 @@ fn results_for_label_studio_are_the_labels_of_the_tables() {
     let cases = cases();
     folder.write_cases(&cases);
     folder.write("study.toml", &format!("name = \"s\"\nseed = 3\nraters = {RATERS:?}\n"));
-    folder.write("out/ratings.jsonl", &journal(&cases));
     let args = ["annotate", "cases", "--study", "study.toml", "--out", "out", "--results"];
+    assert_eq!(folder.run(&args).exit_code, 0);
+    folder.write("out/ratings.jsonl", &journal(&cases));
     let written = folder.run(&args);
     assert_eq!(written.exit_code, 0, "{}", written.stderr);
     let labels = |name: &str| {
