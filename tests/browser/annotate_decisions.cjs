@@ -24,5 +24,6 @@ run(async (browser) => {
   assert.match(await page.locator("[role=alert]").textContent(), /Choose a suggestion/);
   await page.locator("label", { hasText: "Suggestion 2" }).locator("input").check();
   await page.click("text=Submit and go on");
+  await page.waitForURL(origin + "/");
   assert.match(await page.textContent("main"), /1 of 1 submitted/);
 });

@@ -92,7 +92,7 @@ impl AdminPage<'_> {
             div.table-frame tabindex="0" role="region" aria-label="Evaluations" {
                 table {
                     thead { tr {
-                        th scope="col" { @if is_choice { "Judges" } @else { "Rating of " (self.judge_names()) } }
+                        th scope="col" { @if is_choice { "Judges" } @else { "Rating of " (self.judge_name()) } }
                         th.number scope="col" { "Cases" }
                         th.number scope="col" { @if is_choice { "Proportion (95 % CI)" } @else { "Mean score (95 % CI)" } }
                     } }
@@ -111,9 +111,8 @@ impl AdminPage<'_> {
     }
 
     /// Returns the name of the judge whose evaluations are rated.
-    fn judge_names(&self) -> String {
-        let names: Vec<&str> = self.plan.judges.iter().map(|judge| judge.judge.as_str()).collect();
-        names.join(", ")
+    fn judge_name(&self) -> &str {
+        self.plan.judges.first().map_or("", |judge| &judge.judge)
     }
 
     fn progress(&self) -> Markup {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::choice_fields::ScoreChoice;
 use super::field_names::{DECISION, MAX_ANALYSIS, OWN, accept_value, analysis_field, score_field};
-use super::rating_fields::response_name;
+use super::rating_fields::{response_name, response_numbers};
 use crate::annotation::journal::{DecisionAnswer, TaskAnswers};
 use crate::annotation::study::StudyPlan;
 use crate::data::labels::ScoreTarget;
@@ -85,10 +85,7 @@ impl DecisionFields<'_> {
                 h2 { "Suggestion " (suggestion.number) }
                 @if let Some(problem) = &suggestion.problem { p { "Not accepted: " (problem) } }
                 @if let Some(evaluation) = shown_order(suggestion) {
-                    @let first = usize::from(evaluation.swapped);
-                    p.hint {
-                        "“Response 1” in the texts is " (response_name(2, first)) ", and “Response 2” is " (response_name(2, 1 - first)) "."
-                    }
+                    (response_numbers(usize::from(evaluation.swapped)))
                     @for (name, rated) in self.rated_rows(evaluation) { (rated_row(name, rated)) }
                     p { a href={ (self.address) "?from=" (suggestion.number) } { "Start an own evaluation with these texts" } }
                 } @else {

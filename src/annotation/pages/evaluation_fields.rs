@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::choice_fields::{ScoreChoice, preference_choice};
 use super::field_names::score_field;
-use super::rating_fields::response_name;
+use super::rating_fields::{response_name, response_numbers};
 use crate::annotation::journal::TaskAnswers;
 use crate::annotation::study::{EVALUATION_CRITERIA, FINAL_SCORE, RatingScheme};
 use crate::judging::judge::recorded_verdict::{RecordedOrder, RecordedVerdict, ResponseScores};
@@ -80,11 +80,7 @@ impl EvaluationFields<'_> {
         // The judge may have seen the responses in the other order.
         let first = usize::from(order.swapped != self.is_swapped);
         html! {
-            @if count == 2 {
-                p.hint {
-                    "“Response 1” in the texts is " (response_name(count, first)) ", and “Response 2” is " (response_name(count, 1 - first)) "."
-                }
-            }
+            @if count == 2 { (response_numbers(first)) }
             @for aspect in &self.rubric.aspects {
                 @for criterion in &aspect.criteria {
                     @if let Some(scores) = order.aspects.get(&aspect.key).and_then(|aspect| aspect.get(&criterion.key)) {

@@ -34,8 +34,8 @@ pub(crate) struct ImageView {
     pub(crate) file: Option<FileWindow>,
     /// Center and width that somebody chose.
     pub(crate) chosen: Option<[f64; 2]>,
-    /// Id of the form of the page, if it takes entries. Without a script, a new window reloads the page;
-    /// as a part of this form it keeps the entries.
+    /// Id of the page's form, if it is open. The fields of the window then belong to it, so that the entries
+    /// are saved when the page is loaded again with another window.
     pub(crate) form: Option<&'static str>,
 }
 

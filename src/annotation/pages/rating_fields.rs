@@ -111,6 +111,16 @@ impl RatingFields<'_> {
     }
 }
 
+/// Returns which answers a judge calls "Response 1" and "Response 2". `first`: index of the answer that the
+/// judge saw first.
+pub(crate) fn response_numbers(first: usize) -> Markup {
+    html! {
+        p.hint {
+            "“Response 1” in the texts is " (response_name(2, first)) ", and “Response 2” is " (response_name(2, 1 - first)) "."
+        }
+    }
+}
+
 /// Returns the name of a response, as the rater sees it.
 pub(crate) fn response_name(responses: usize, response: usize) -> &'static str {
     match (responses, response) {

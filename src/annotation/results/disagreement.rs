@@ -43,7 +43,7 @@ pub(crate) fn disagreements(
             };
             let text = [&[target.key.clone(), item.case.clone()], item.models.as_slice()].concat();
             let digest = Digest::sha256(text.join("\0").as_bytes()).to_string();
-            // A side that says nothing of the models.
+            // A pseudo-random side.
             let is_odd =
                 digest.ends_with(|digit: char| digit.to_digit(16).is_some_and(|d| d % 2 == 1));
             found.push(Disagreement {

@@ -32,7 +32,7 @@ impl StudyAgreement {
     }
 }
 
-/// Returns ICC(2,1) if every rater has every case, and otherwise ICC(1,1), which does not need that.
+/// Returns ICC(2,1) if every rater has every case, else ICC(1,1), which allows different raters for each case.
 fn icc_form(plan: &StudyPlan) -> IccForm {
     let is_complete = plan.assignment.iter().all(|tasks| tasks.len() == plan.tasks.len());
     if is_complete { IccForm::TwoSingle } else { IccForm::OneSingle }

@@ -109,8 +109,8 @@ impl AccessLinks {
         self.names.iter().position(is_of_rater).map(Visitor::Rater)
     }
 
-    /// Returns the name of the cookie. Studies on one machine have different names, because browsers send
-    /// the cookies of one port to the others.
+    /// Returns the name of the cookie. Each study has its own, because a browser sends a cookie to all ports
+    /// of a host.
     pub fn cookie_name(&self) -> String {
         format!("acem3-{}", Digest::sha256(self.administrator.as_bytes()).short_hex())
     }

@@ -12,10 +12,11 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use tokio::task::block_in_place;
 
 use super::access::Visitor;
+use super::image_page::ImagePage;
 use super::png_images::RequestedImage;
-use super::rater_routes::ImagePage;
 use super::requested_task::CaseQuery;
 use super::responses::{denied, message, print_failure, print_unsaved, visitor};
+use super::sent_form::field_value;
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
 use crate::annotation::pages::disagreement_page::{
@@ -94,8 +95,7 @@ pub(super) async fn decide(
         Ok(requested) => requested,
         Err(response) => return response,
     };
-    let field =
-        |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let field = |name: &str| field_value(&fields, name);
     let [low, high] = if disagreement.is_preference {
         [-1, 1]
     } else {
@@ -114,7 +114,7 @@ pub(super) async fn decide(
         case: disagreement.item.case,
         models: disagreement.item.models,
         value,
-        comment: field(COMMENT).map_or_else(String::new, |text| limit_text(text)),
+        comment: field(COMMENT).map_or_else(String::new, limit_text),
     };
     let recording = Arc::clone(&site);
     let stored = tokio::task::spawn_blocking(move || recording.adjudicate(entry)).await;

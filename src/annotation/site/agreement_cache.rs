@@ -23,7 +23,7 @@ impl AgreementCache {
     /// Returns the agreement after a number of entries of the journal. `compute` computes it.
     ///
     /// # Errors
-    /// If the thread that computes it fails.
+    /// If the computation panics.
     pub(super) async fn get(
         &self,
         entries: u64,

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 
 use super::access::Visitor;
-use super::rater_routes::ImagePage;
+use super::image_page::ImagePage;
 use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{denied, message, print_unsaved, visitor};
 use super::sent_form::{SentForm, ShownForm};

@@ -81,7 +81,7 @@ fn check_request(
     method: &Method,
     headers: &HeaderMap,
 ) -> Option<&'static str> {
-    // A header that is sent twice means nothing.
+    // A header that is sent twice is ambiguous, so it counts as missing.
     let header = |name: &str| {
         let mut values = headers.get_all(name).iter();
         values.next().filter(|_| values.next().is_none())?.to_str().ok()

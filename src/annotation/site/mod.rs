@@ -7,6 +7,7 @@ mod agreement_cache;
 mod allowed_hosts;
 mod evaluation_routes;
 mod guard;
+mod image_page;
 mod png_images;
 mod rater_routes;
 mod requested_task;

@@ -9,18 +9,18 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
+use super::image_page::ImagePage;
 use super::png_images::RequestedImage;
 use super::requested_task::{CaseQuery, RequestedTask, requested_task};
 use super::responses::{message, print_failure};
 use super::sent_form::{SentForm, ShownForm};
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
-use crate::annotation::pages::case_page::{CasePage, PagePosition, RATING_FORM};
+use crate::annotation::pages::case_page::{CasePage, PagePosition};
 use crate::annotation::pages::decision_fields::DecisionFields;
-use crate::annotation::pages::image_view::ImageView;
 use crate::annotation::pages::overview_page::{EvaluationOverview, Overview};
 use crate::annotation::pages::rating_fields::RatingFields;
-use crate::annotation::study::{Part, Task};
+use crate::annotation::study::Part;
 use crate::support::terminal::clock::unix_seconds;
 
 /// Address of the pages of responses, without the number.
@@ -112,38 +112,6 @@ pub(super) async fn show_image(
             let text = "The image cannot be shown. Please tell the administrator.";
             message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
         }
-    }
-}
-
-/// A page with an image.
-pub(super) struct ImagePage {
-    /// Address of the image.
-    pub(super) image: String,
-    /// Address of the page.
-    pub(super) page: String,
-    /// True if the form of the page takes entries.
-    pub(super) is_open: bool,
-}
-
-impl ImagePage {
-    /// Returns how the image of a task is shown with a window that somebody chose, if the task has an
-    /// image.
-    pub(super) fn view(
-        self,
-        site: &SiteState,
-        task: &Task,
-        window: Option<[f64; 2]>,
-    ) -> Option<ImageView> {
-        task.case.image.as_ref()?;
-        let file = site.image_window(task);
-        let is_other = |window: &[f64; 2]| file.is_some_and(|file| file.values != Some(*window));
-        Some(ImageView {
-            image: self.image,
-            page: self.page,
-            file,
-            chosen: window.filter(is_other),
-            form: self.is_open.then_some(RATING_FORM),
-        })
     }
 }
 

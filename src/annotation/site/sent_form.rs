@@ -57,13 +57,7 @@ impl SentForm<'_> {
         site: &Arc<SiteState>,
         page: impl Fn(&ShownForm) -> String,
     ) -> Response {
-        let field = |wanted: &str| {
-            self.fields
-                .iter()
-                .rev()
-                .find(|(name, _)| name == wanted)
-                .map(|(_, value)| value.as_str())
-        };
+        let field = |name: &str| field_value(self.fields, name);
         // The browser has one cookie, so a page that was opened with another link may still be open.
         if field(PAGE).is_some_and(|key| key != site.page_key(self.place)) {
             let text = "This page was opened with another link, so nothing is saved. Open your own link again, and enter your answers there.";
@@ -115,6 +109,11 @@ impl SentForm<'_> {
             next.map_or_else(|| "/".to_owned(), |next| format!("{}/{}", self.path, next + 1));
         Redirect::to(&next).into_response()
     }
+}
+
+/// Returns the value of a field of a form; the last one if the field is repeated.
+pub(super) fn field_value<'f>(fields: &'f [(String, String)], name: &str) -> Option<&'f str> {
+    fields.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
 impl SiteState {

@@ -54,8 +54,8 @@ pub fn serve(
         accept(listener, &router(site), &interrupt).await;
         Ok(())
     });
-    // A thread that computes something must not keep the program alive. A line of a journal is written
-    // within this time, or nobody was told that it is saved.
+    // A thread that computes something must not keep the program alive. Nobody was told that a line of the
+    // journal is saved if it is still being written.
     runtime.shutdown_timeout(MAX_STOP_TIME);
     served
 }
@@ -77,7 +77,7 @@ async fn accept(listener: TcpListener, site: &Router, interrupt: &Interrupt) {
             .serve_connection(TokioIo::new(stream), service);
         let connection = connections.watch(connection);
         tokio::spawn(async move {
-            // The visitor is gone, and nobody is left to tell.
+            // An error means that the visitor has disconnected.
             let _ = connection.await;
         });
     }

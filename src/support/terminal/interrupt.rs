@@ -23,7 +23,7 @@ impl Interrupt {
     }
 
     /// Installs the signal handler, at the first call in a process. All values share one flag. `note`:
-    /// what the first signal prints.
+    /// message that the first signal prints.
     pub fn listen_with_note(note: &'static str) -> anyhow::Result<Self> {
         if let Some(interrupt) = LISTENING.get() {
             return Ok(interrupt.clone());

@@ -1,36 +1,38 @@
-//! Checks of the sampling weights of data sets.
+//! Sampling weights of data sets.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
-use super::stage::stage_config::StageConfig;
 use crate::data::dataset_rows::TRAINING_SETS;
 
-/// Checks the weights of a training and of its stages. The training reads only data sets that it has a
-/// weight for.
-pub(super) fn check_data_shares(
-    shares: &BTreeMap<String, f64>,
-    stages: &[StageConfig],
+/// Sampling weights of data sets by name. An empty table of a stage stands for that of the training.
+pub(crate) type DataShares = BTreeMap<String, f64>;
+
+/// Checks the weights of a training and of its stages, by the name of the stage. A stage can sample only data
+/// sets that the training reads.
+pub(super) fn check_data_shares<'a>(
+    shares: &DataShares,
+    stages: impl Iterator<Item = (&'a str, &'a DataShares)>,
 ) -> Result<()> {
     check_weights(shares)?;
-    for stage in stages {
-        let is_read =
-            |name: &str| shares.is_empty() || shares.get(name).is_some_and(|weight| *weight > 0.0);
-        check_weights(&stage.data_shares)
-            .and_then(|()| match stage.data_shares.keys().find(|name| !is_read(name)) {
-                Some(name) => bail!(
-                    "data_shares: the training has no weight for {name}\n\
-                     hint: add it to `data_shares` at the top of the configuration"
-                ),
-                None => Ok(()),
-            })
-            .with_context(|| format!("stage {:?}", stage.name))?;
+    let is_read =
+        |name: &str| shares.is_empty() || shares.get(name).is_some_and(|weight| *weight > 0.0);
+    for (stage, shares) in stages {
+        let context = || format!("stage {stage:?}");
+        check_weights(shares).with_context(context)?;
+        if let Some(name) = shares.keys().find(|name| !is_read(name)) {
+            let error = anyhow!(
+                "data_shares: the training has no weight for {name}\n\
+                 hint: add it to `data_shares` at the top of the configuration"
+            );
+            return Err(error).with_context(context);
+        }
     }
     Ok(())
 }
 
-fn check_weights(shares: &BTreeMap<String, f64>) -> Result<()> {
+fn check_weights(shares: &DataShares) -> Result<()> {
     for (name, weight) in shares {
         if !TRAINING_SETS.contains(&name.as_str()) {
             let known = TRAINING_SETS.join(", ");
@@ -50,13 +52,12 @@ mod tests {
     #[test]
     fn stages_sample_data_sets_of_the_training() {
         let check = |training: &[(&str, f64)], stage: &[(&str, f64)]| {
-            let shares = |pairs: &[(&str, f64)]| {
+            let shares = |pairs: &[(&str, f64)]| -> DataShares {
                 pairs.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect()
             };
-            let text = "name = \"a\"\nkind = \"sft\"\nsteps = 1\nbatch = 1\nrate = 1.0";
-            let config: StageConfig = toml::from_str(text).unwrap();
-            let stages = [StageConfig { data_shares: shares(stage), ..config }];
-            check_data_shares(&shares(training), &stages).map_err(|error| format!("{error:#}"))
+            let stages = [("a", &shares(stage))];
+            check_data_shares(&shares(training), stages.into_iter())
+                .map_err(|error| format!("{error:#}"))
         };
         assert_eq!(check(&[], &[("slake", 1.0)]), Ok(()));
         assert_eq!(check(&[("slake", 0.5), ("vqa_rad", 0.5)], &[("slake", 1.0)]), Ok(()));

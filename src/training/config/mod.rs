@@ -1,7 +1,7 @@
 //! Configuration of a training: plain values that are read from and written to `train.toml`.
 
 pub(crate) mod activation_dtype;
-mod data_shares;
+pub(crate) mod data_shares;
 pub(crate) mod initial_model;
 pub(crate) mod judging_config;
 pub(crate) mod load;

@@ -9,7 +9,7 @@ use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::data_shares::check_data_shares;
+use super::data_shares::{DataShares, check_data_shares};
 use super::judging_config::JudgingConfig;
 use super::precision::Precision;
 use super::reward_tokens::RewardTokens;
@@ -73,7 +73,7 @@ pub struct TrainConfig {
     /// Sampling weight of each data set by name. Unnamed data sets have weight 0. If the table is
     /// empty, the weight of a data set is the square root of its size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data_shares: BTreeMap<String, f64>,
+    pub data_shares: DataShares,
     /// Rubric and forms of judging of the panel.
     #[serde(default, skip_serializing_if = "JudgingConfig::is_default")]
     pub judging: JudgingConfig,
@@ -117,7 +117,8 @@ impl TrainConfig {
         if self.stages.is_empty() {
             bail!("no stages, expected at least one\nhint: add a table [[stages]]");
         }
-        check_data_shares(&self.data_shares, &self.stages)?;
+        let stages = self.stages.iter().map(|stage| (stage.name.as_str(), &stage.data_shares));
+        check_data_shares(&self.data_shares, stages)?;
         self.check_optimizer()?;
         self.check_stage_names()?;
         self.check_stage_order()?;

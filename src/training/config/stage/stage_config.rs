@@ -1,7 +1,5 @@
 //! Configuration of one stage: a table `[[stages]]`.
 
-use std::collections::BTreeMap;
-
 use acem3_experts::ModelConfig;
 use acem3_experts::train::LoraConfig;
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use super::reward_token::RewardTokenRole;
 use super::stage_kind::StageKind;
 use super::zero_value::is_zero;
 use crate::checkpoints::panel::member_names::MemberNames;
+use crate::training::config::data_shares::DataShares;
 
 /// Number of validations of a stage, unless its configuration sets `validate_every`.
 const MAX_VALIDATIONS: u64 = 8;
@@ -62,8 +61,8 @@ pub struct StageConfig {
     #[serde(default, rename = "real")]
     pub data_set_proportion: f64,
     /// Sampling weights of the data sets in this stage, instead of those of the training.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub data_shares: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "DataShares::is_empty")]
+    pub data_shares: DataShares,
     /// Proportion of question-answering sequences in an evaluation stage (kind `sft` or `heads`).
     #[serde(default, rename = "answering")]
     pub answer_proportion: f64,

@@ -17,6 +17,7 @@ use crate::data::dataset_rows::{
 };
 use crate::data::images::ImageReader;
 use crate::support::digest::Digest;
+use crate::training::config::data_shares::DataShares;
 use crate::training::examples::example::{AnswerExample, QuestionWithAnswer};
 use crate::training::examples::sources::attributes::QuestionAttributes;
 use crate::training::examples::sources::long_answers::{ImageFact, LongAnswers};
@@ -45,9 +46,6 @@ pub(crate) struct DatasetExamples {
     modalities: Vec<String>,
     frequent_questions: QuestionAttributes,
 }
-
-/// Sampling weights of data sets by name.
-pub(crate) type DataShares = BTreeMap<String, f64>;
 
 /// Data set with its sampling weight.
 struct WeightedDataset {
@@ -152,8 +150,7 @@ impl DatasetExamples {
         self.items.iter().map(|item| item.answer.clone())
     }
 
-    /// Samples a question. `shares`: weights of the data sets, as for all examples; if empty, those of the
-    /// training.
+    /// Samples a question. `shares`: weights of the data sets in the stage, here and below.
     pub(crate) fn question(&self, shares: &DataShares, rng: &mut ChaCha8Rng) -> Option<String> {
         Some(self.sample_item(shares, rng)?.question.clone())
     }

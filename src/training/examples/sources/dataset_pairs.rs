@@ -7,11 +7,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::dataset_rows::{DatasetItem, ModelPair};
 use crate::data::phantoms::text::response_writer;
 use crate::data::phantoms::{Claim, Defect};
+use crate::training::config::data_shares::DataShares;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::{PairExample, ResponseExample};
-use crate::training::examples::sources::dataset_examples::{
-    DataShares, DatasetExamples, MAX_WORDS,
-};
+use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_WORDS};
 use crate::training::examples::sources::dataset_responses::{
     claim, corrupt_finding, lower_perfect_tone, sample_defects,
 };

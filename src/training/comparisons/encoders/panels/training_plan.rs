@@ -15,6 +15,7 @@ use super::cost::count_parameters;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::support::text::format_count;
 use crate::training::comparisons::encoders::candidate::Candidate;
+use crate::training::config::data_shares::DataShares;
 use crate::training::config::judging_config::JudgingConfig;
 use crate::training::{Precision, RewardTokens, StageConfig, StageKind, TrainConfig};
 
@@ -219,7 +220,7 @@ impl EncoderPlan {
             frozen_layers: None,
             lora: None,
             data_set_proportion: f64::from(u8::from(uses_data_sets)),
-            data_shares: BTreeMap::new(),
+            data_shares: DataShares::new(),
             answer_proportion: 0.5,
             comparison_proportion: 0.0,
             quoting_proportion: 0.0,
