@@ -6,16 +6,15 @@ use std::time::SystemTime;
 
 use anyhow::Error;
 use axum::extract::{Form, Path, Query, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use tokio::task::block_in_place;
 
 use super::access::Visitor;
 use super::image_page::ImagePage;
-use super::png_images::RequestedImage;
+use super::image_response::CaseImage;
 use super::requested_task::CaseQuery;
-use super::responses::{denied, message, print_failure, print_unsaved, visitor};
+use super::responses::{denied, message, print_unsaved, visitor};
 use super::sent_form::field_value;
 use super::site_state::SiteState;
 use crate::annotation::journal::{AdjudicationEntry, SCHEMA};
@@ -137,16 +136,8 @@ pub(super) async fn image(
         Ok((_, task)) => task.case.image.clone(),
         Err(response) => return response,
     };
-    let Some(source) = source else {
-        return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
-    };
-    match site.images.png(RequestedImage { source, window: query.window() }).await {
-        Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
-        Err(error) => {
-            print_failure("image of a disagreement", &error);
-            message(&site, StatusCode::NOT_FOUND, "No image", "The image cannot be shown.")
-        }
-    }
+    let request = "disagreement".to_owned();
+    CaseImage { source, window: query.window(), request }.send(&site).await
 }
 
 /// Returns all disagreements in the order of the cases.

@@ -8,6 +8,7 @@ mod allowed_hosts;
 mod evaluation_routes;
 mod guard;
 mod image_page;
+mod image_response;
 mod png_images;
 mod rater_routes;
 mod requested_task;

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::{Form, Path, Query, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::html;
 
 use super::image_page::ImagePage;
-use super::png_images::RequestedImage;
+use super::image_response::CaseImage;
 use super::requested_task::{CaseQuery, RequestedTask, requested_task};
-use super::responses::{message, print_failure};
+use super::responses::message;
 use super::sent_form::{SentForm, ShownForm};
 use super::site_state::SiteState;
 use crate::annotation::journal::{TaskPlace, TaskStatus};
@@ -98,21 +97,12 @@ pub(super) async fn show_image(
     Query(query): Query<CaseQuery>,
     headers: HeaderMap,
 ) -> Response {
-    let (case, source) = match requested_task(&site, &number, &headers) {
-        Ok(case) => (case.describe(&site), case.task.case.image.clone()),
+    let case = match requested_task(&site, &number, &headers) {
+        Ok(case) => case,
         Err(response) => return response,
     };
-    let Some(source) = source else {
-        return message(&site, StatusCode::NOT_FOUND, "No image", "The case has no image.");
-    };
-    match site.images.png(RequestedImage { source, window: query.window() }).await {
-        Ok(png) => ([(CONTENT_TYPE, "image/png")], png).into_response(),
-        Err(error) => {
-            print_failure(&format!("{case}: no image"), &error);
-            let text = "The image cannot be shown. Please tell the administrator.";
-            message(&site, StatusCode::INTERNAL_SERVER_ERROR, "No image", text)
-        }
-    }
+    let (source, window) = (case.task.case.image.clone(), query.window());
+    CaseImage { source, window, request: case.describe(&site) }.send(&site).await
 }
 
 fn case_page(site: &SiteState, case: &RequestedTask, shown: &ShownForm) -> String {

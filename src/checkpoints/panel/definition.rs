@@ -243,6 +243,7 @@ impl PanelDefinition {
                 layout: spec.layout,
                 rubric: spec.rubric,
                 analysis_tokens: spec.analysis_tokens,
+                samples: spec.samples,
             },
             members,
             names: names.all().into(),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::files::single_gguf;
 use super::member_entry::{EndpointEntry, MemberEntry};
+use super::sample_count::SampleCount;
 use super::spec::check_analysis_tokens;
 use super::trained_forms::TrainedForms;
 use crate::checkpoints::file_filter::FileFilter;
@@ -115,6 +116,7 @@ impl MembersFile {
             layout: PromptLayout::Paper,
             rubric: RubricDetail::Full,
             analysis_tokens: DEFAULT_ANALYSIS_TOKENS,
+            samples: SampleCount::ONE,
             completion_prefixes: Vec::new(),
             rejected_prefixes: Vec::new(),
         }
@@ -146,6 +148,7 @@ impl MembersFile {
                 reward_token.or(self.reward_token.as_ref()).cloned().unwrap_or_default()
             })),
             rejected_prefixes: default.rejected_prefixes,
+            samples: default.samples,
             name: default.name,
         }
     }

@@ -11,6 +11,7 @@ pub mod member_names;
 pub mod members_file;
 pub mod peft;
 pub mod prompt_config;
+pub mod sample_count;
 pub mod spec;
 pub mod trained_forms;
 pub(crate) mod trained_rubrics;

@@ -3,6 +3,7 @@
 use acem3_experts::prompt::{Form, PromptLayout, RubricDetail};
 use anyhow::Result;
 
+use super::sample_count::SampleCount;
 use super::trained_forms::TrainedForms;
 
 /// Prompt configuration of a panel.
@@ -19,6 +20,8 @@ pub(crate) struct PromptConfig {
     pub rubric: RubricDetail,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
+    /// Number of samples of each analysis, unless a run asks for another.
+    pub samples: SampleCount,
     /// Prefix of the text of each member: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
     /// Reward token of rejected evaluations of each member, for a training that starts from the

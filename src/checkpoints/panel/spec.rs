@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::member_files::MemberFiles;
 use super::prompt_config::{CONCLUSION, MEMBERS};
+use super::sample_count::SampleCount;
 use super::trained_forms::TrainedForms;
 
 /// Name of the specification file.
@@ -32,6 +33,9 @@ pub struct PanelSpec {
     pub rubric: RubricDetail,
     /// Token budget of one analysis.
     pub analysis_tokens: usize,
+    /// Number of samples of each analysis, unless a run asks for another (default: 1).
+    #[serde(default, skip_serializing_if = "SampleCount::is_one")]
+    pub samples: SampleCount,
     /// The rubrics that it was trained for: the hash of the content of each by its key. Empty in
     /// panels of earlier versions, which were trained for `ace_m3`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -16,6 +16,7 @@ use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::checkpoints::panel::sample_count::SampleCount;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 use crate::judging::provenance::Provenance;
@@ -139,6 +140,13 @@ impl Panel {
         }
     }
 
+    /// Returns the number of samples of each text in a run. Scores without analyses have one.
+    pub(super) fn samples(&self, run: JudgeOptions) -> SampleCount {
+        let own =
+            if self.options.scores_only { SampleCount::ONE } else { self.prompt_config.samples };
+        run.samples.unwrap_or(own)
+    }
+
     /// Returns everything that can change a verdict.
     pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
         let mut provenance: Provenance = self.hashes.clone();
@@ -151,6 +159,7 @@ impl Panel {
             let products = "inputs of q8_0 and q4k weights in 8 bits";
             provenance.insert("products".to_owned(), products.to_owned());
         }
+        let run = JudgeOptions { samples: Some(self.samples(run)), ..run };
         self.options.add_to(&mut provenance, run);
         provenance
     }

@@ -36,9 +36,9 @@ impl LocalMembers {
     pub fn start(copies: Vec<Panel>, batch_size: usize) -> Result<Self> {
         let copies: Vec<Arc<Panel>> = copies.into_iter().map(Arc::new).collect();
         let panel = Arc::clone(copies.first().context("a panel without a device")?);
-        let provenance = panel.provenance(JudgeOptions::default());
+        let provenance = panel.provenance(JudgeOptions::most_probable());
         ensure!(
-            copies.iter().all(|copy| copy.provenance(JudgeOptions::default()) == provenance),
+            copies.iter().all(|copy| copy.provenance(JudgeOptions::most_probable()) == provenance),
             "the copies of the panel differ: its files changed while they were loaded\n\
              hint: run the same command again"
         );

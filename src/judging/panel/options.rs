@@ -1,6 +1,5 @@
 //! Options of a panel that shape its prompts and texts.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use acem3_experts::Error;
@@ -9,22 +8,26 @@ use acem3_experts::prompt::{Form, PromptForm, Rubric};
 
 use crate::checkpoints::panel::files::PanelFiles;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
+use crate::checkpoints::panel::sample_count::SampleCount;
 use crate::checkpoints::panel::trained_rubrics::own_rubric;
 use crate::judging::knowledge::JudgeKnowledge;
 use crate::judging::provenance::{Provenance, add_form};
 
 /// Options of a judge run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JudgeOptions {
     /// True to judge one presentation order instead of both.
     pub single_order: bool,
-    /// Number of samples of each text, whose scores are averaged; 1 for the most probable text.
-    pub samples: NonZeroUsize,
+    /// Number of samples of each text, whose scores are averaged: 1 for the most probable text, `None` for
+    /// the number that the panel states.
+    pub samples: Option<SampleCount>,
 }
 
-impl Default for JudgeOptions {
-    fn default() -> Self {
-        Self { single_order: false, samples: NonZeroUsize::MIN }
+impl JudgeOptions {
+    /// Returns the options of a run that uses the texts, for example as training data: the scores fit the
+    /// most probable text.
+    pub fn most_probable() -> Self {
+        Self { samples: Some(SampleCount::ONE), ..Self::default() }
     }
 }
 
@@ -67,8 +70,8 @@ impl PanelOptions {
         let texts = if self.scores_only { "scores-only" } else { "analyses" };
         provenance.insert("orders".to_owned(), orders.to_owned());
         provenance.insert("texts".to_owned(), texts.to_owned());
-        if run.samples > NonZeroUsize::MIN {
-            provenance.insert("samples".to_owned(), run.samples.to_string());
+        if let Some(samples) = run.samples.filter(|samples| !samples.is_one()) {
+            provenance.insert("samples".to_owned(), samples.to_string());
         }
     }
 

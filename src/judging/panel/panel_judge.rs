@@ -61,6 +61,7 @@ impl PanelJudge {
 
     /// Creates the passes of all jobs: two per pair, or one if configured, and one per response alone.
     fn create_passes<'a>(&mut self, jobs: &'a [JudgeJob]) -> Result<Vec<ResponsePass<'a>>> {
+        let samples = self.panel.samples(self.options);
         let mut passes = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let images = match &job.image {
@@ -71,7 +72,7 @@ impl PanelJudge {
                 let input = job.to_input(rotation, self.shows_reference(), job.image.is_some());
                 let pass =
                     ResponsePass::new(i, rotation, input, images.clone(), &self.panel.rubric);
-                passes.push(pass.with_samples(self.options.samples.get()));
+                passes.push(pass.with_samples(samples.get()));
             }
         }
         Ok(passes)

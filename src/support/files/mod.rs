@@ -1,6 +1,7 @@
-//! File helpers: atomic writes, checked output files, locked output folders, checks for regular
+//! File helpers: atomic writes, files that grow by lines, checked output files, locked output folders, checks for regular
 //! files, and protection against CSV injection.
 
+pub mod append_file;
 pub mod atomic_file;
 pub(crate) mod csv_formula;
 pub mod file_form;
@@ -9,3 +10,4 @@ pub mod folder;
 pub(crate) mod junit;
 pub mod out_file;
 pub mod regular_file;
+mod torn_line;

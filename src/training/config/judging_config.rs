@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::panel::member_names::MemberNames;
+use crate::checkpoints::panel::sample_count::SampleCount;
 use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::support::files::regular_file;
@@ -33,6 +34,9 @@ pub struct JudgingConfig {
     /// of evaluations (128 for a published model), else 48, which is enough for generated ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis_tokens: Option<usize>,
+    /// Number of samples of each analysis, unless a run asks for another; by default 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SampleCount>,
 }
 
 impl Default for JudgingConfig {
@@ -44,6 +48,7 @@ impl Default for JudgingConfig {
             forms,
             shows_reference,
             analysis_tokens: None,
+            samples: None,
         }
     }
 }

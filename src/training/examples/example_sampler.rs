@@ -213,15 +213,18 @@ impl ExampleSampler {
         mixture: PairMixture,
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
-        let mut pair = match data_sets.and_then(|d| d.pair(mixture, &stage.data_shares, rng)) {
-            Some(pair) => pair,
-            None => {
-                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?
-            }
+        let of_data_sets = data_sets.and_then(|d| d.pair(mixture, &stage.data_shares, rng));
+        let phantom_proportion = stage.foreign_phantom_proportion;
+        let (mut pair, foreign_proportion) = if let Some(pair) = of_data_sets {
+            (pair, stage.foreign_proportion)
+        } else {
+            let pair =
+                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?;
+            (pair, phantom_proportion.unwrap_or(stage.foreign_proportion))
         };
         // Without foreign text, no random number is drawn: earlier trainings stay as they are.
-        if stage.foreign_proportion > 0.0 && rng.random_bool(stage.foreign_proportion) {
-            add_foreign_text(&mut pair, rng);
+        if foreign_proportion > 0.0 && rng.random_bool(foreign_proportion) {
+            add_foreign_text(&mut pair, stage.max_padding, rng);
         }
         Ok(pair)
     }

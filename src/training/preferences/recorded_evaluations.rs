@@ -72,6 +72,8 @@ pub enum MissingPart {
     Response,
     /// Analyses: the run wrote scores only.
     Analyses,
+    /// Scores that follow from the analyses: they are means over several samples.
+    OwnScores,
     /// The criteria of the rubric.
     Criteria,
     /// The reference answer, which the prompts show.
@@ -84,6 +86,9 @@ impl MissingPart {
         match self {
             Self::Response => "the record lacks a response",
             Self::Analyses => "no analyses (the run had --scores-only)",
+            Self::OwnScores => {
+                "scores that are means over several samples (judge with --samples 1)"
+            }
             Self::Criteria => "other criteria than the rubric (see --rubric)",
             Self::Reference => "the case has no reference, and the prompts show it",
         }
@@ -120,6 +125,9 @@ impl PresentedEvaluation {
         let (mut ratings, mut lookups) = (Vec::new(), Vec::new());
         for response in order.shown_responses() {
             for scores in &by_criterion {
+                if scores.alternatives.is_some() {
+                    return Err(MissingPart::OwnScores);
+                }
                 let analyses = scores.analyses.as_ref().ok_or(MissingPart::Analyses)?;
                 let analysis = analyses.get(response).ok_or(MissingPart::Response)?;
                 let score = scores.scores.get(response).ok_or(MissingPart::Response)?;

@@ -1,31 +1,21 @@
 //! The number of samples of each analysis.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
 
-/// Maximum number of samples.
-const MAX_SAMPLES: usize = 64;
+use crate::checkpoints::panel::sample_count::SampleCount;
 
 /// Argument for the samples of analyses.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SamplesArgs {
     /// Average the scores of N samples of each analysis, which differ where several continuations are
-    /// probable; 1 judges by the most probable analysis alone
-    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, env = "ACEM3_SAMPLES")]
-    #[arg(value_parser = parse_samples)]
-    pub samples: NonZeroUsize,
+    /// probable; 1 judges by the most probable analysis alone [default: the number in panel.toml, or 1]
+    #[arg(long, value_name = "N", env = "ACEM3_SAMPLES")]
+    pub samples: Option<SampleCount>,
 }
 
 impl SamplesArgs {
-    /// Returns true if there is more than one sample.
+    /// Returns true if more than one sample is requested.
     pub fn is_set(self) -> bool {
-        self.samples > NonZeroUsize::MIN
+        self.samples.is_some_and(|samples| !samples.is_one())
     }
-}
-
-/// Parses a number of samples.
-fn parse_samples(text: &str) -> Result<NonZeroUsize, String> {
-    let samples = text.parse::<NonZeroUsize>().ok().filter(|samples| samples.get() <= MAX_SAMPLES);
-    samples.ok_or_else(|| format!("expected a number from 1 to {MAX_SAMPLES}"))
 }

@@ -8,6 +8,7 @@ use acem3_experts::prompt::{ChatTemplate, Form, Rubric};
 use anyhow::{Context as _, Result, bail};
 
 use crate::checkpoints::hub::HubDownloads;
+use crate::checkpoints::panel::sample_count::SampleCount;
 use crate::cli::args::{
     CheckRuleArgs, CheckSource, EvaluationsArgs, FormArg, JudgeArgs, OutputFormat, ReferenceUse,
 };
@@ -189,6 +190,7 @@ fn teacher_arguments(
              hint: omit --samples"
         );
     }
+    teacher.samples.samples = Some(SampleCount::ONE);
     if let Some(RecipeSettings { recipe, teacher: rubric, .. }) = recipe {
         form.form = FormArg::from(recipe.form);
         if recipe.reference == RecipeReference::Show {

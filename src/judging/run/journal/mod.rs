@@ -11,11 +11,9 @@
 //! records ([`crate::judging::run::journal::superseded`]), truncates the file at this line, and appends new
 //! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
 
-pub mod append_file;
 pub mod damaged;
 mod repair;
 pub mod superseded;
-pub mod torn_line;
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};

@@ -97,12 +97,17 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("doubting", stage.wrong_finding_proportion),
         ("easy", stage.easy_proportion),
         ("foreign", stage.foreign_proportion),
+        ("foreign_phantoms", stage.foreign_phantom_proportion.unwrap_or_default()),
         ("long", stage.long_answer_proportion),
         ("unrelated", stage.unrelated_answer_proportion),
+        ("other", stage.other_answer_proportion),
     ] {
         if !(0.0..=1.0).contains(&value) {
             bail!("{key} is {value}, expected a proportion from 0 to 1");
         }
+    }
+    if stage.max_padding == 0 {
+        bail!("padding is 0, expected at least one sentence");
     }
     Ok(())
 }

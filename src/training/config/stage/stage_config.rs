@@ -82,6 +82,12 @@ pub struct StageConfig {
     /// strings, repetitions, code, or praise of itself. The panel learns that such text is a defect.
     #[serde(default, rename = "foreign", skip_serializing_if = "is_zero")]
     pub foreign_proportion: f64,
+    /// The same proportion of phantom pairs, if it differs from that of the data sets.
+    #[serde(default, rename = "foreign_phantoms", skip_serializing_if = "Option::is_none")]
+    pub foreign_phantom_proportion: Option<f64>,
+    /// Maximum number of sentences about something else in foreign text.
+    #[serde(default = "default_max_padding", rename = "padding")]
+    pub max_padding: usize,
     /// Proportion of pairs of the data sets with long answers, as models write them: the claim in a
     /// sentence among others, hedges, refusals and contradictions. Their length does not depend on
     /// whether they are right.
@@ -90,6 +96,10 @@ pub struct StageConfig {
     /// Proportion of wrong answers of the data sets that have nothing to do with the question.
     #[serde(default, rename = "unrelated", skip_serializing_if = "is_zero")]
     pub unrelated_answer_proportion: f64,
+    /// Proportion of wrong answers of the data sets that answer any question of the same type. The others
+    /// answer a similar question.
+    #[serde(default, rename = "other", skip_serializing_if = "is_zero")]
+    pub other_answer_proportion: f64,
     /// Proportion of pairs that also train expression, relevance or the conclusion, sampled
     /// separately for each of the three. These members do not need the image and learn much faster
     /// than medical knowledge.
@@ -264,6 +274,10 @@ fn default_wrong_finding_proportion() -> f64 {
 
 fn default_easy_proportion() -> f64 {
     0.15
+}
+
+fn default_max_padding() -> usize {
+    6
 }
 
 #[cfg(test)]

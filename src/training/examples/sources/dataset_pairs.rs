@@ -37,6 +37,8 @@ pub(crate) struct PairMixture {
     pub(crate) long_answers: f64,
     /// Proportion of wrong answers that have nothing to do with the question.
     pub(crate) unrelated_answers: f64,
+    /// Proportion of wrong answers that answer any question of the same type.
+    pub(crate) other_answers: f64,
 }
 
 /// An answer and whether it is the right one.
@@ -53,6 +55,7 @@ impl PairMixture {
             wrong_findings: stage.wrong_finding_proportion,
             long_answers: stage.long_answer_proportion,
             unrelated_answers: stage.unrelated_answer_proportion,
+            other_answers: stage.other_answer_proportion,
         }
     }
 }
@@ -72,7 +75,7 @@ impl DatasetExamples {
             return self.model_pair(pair, mixture.wrong_findings, rng);
         }
         let item = self.sample_item(shares, rng)?;
-        let answers = self.answers(item, mixture.unrelated_answers, rng)?;
+        let answers = self.answers(item, mixture, rng)?;
         // Without long answers, no random number is drawn: earlier trainings stay as they are.
         let is_long = mixture.long_answers > 0.0 && rng.random_bool(mixture.long_answers);
         let is_bare = rng.random_bool(0.5);
@@ -106,12 +109,18 @@ impl DatasetExamples {
     fn answers(
         &self,
         item: &DatasetItem,
-        unrelated_answers: f64,
+        mixture: PairMixture,
         rng: &mut ChaCha8Rng,
     ) -> Option<[Answer; 2]> {
         let mut wrong = self.distractors.sample(item, rng)?;
-        if unrelated_answers > 0.0 && rng.random_bool(unrelated_answers) {
+        // With a proportion of 0, no random number is drawn: earlier trainings stay as they are.
+        let mut is_drawn = |proportion: f64| proportion > 0.0 && rng.random_bool(proportion);
+        if is_drawn(mixture.unrelated_answers) {
             wrong = unrelated_answer(rng);
+        } else if is_drawn(mixture.other_answers)
+            && let Some(other) = self.distractors.sample_of_type(item, rng)
+        {
+            wrong = other;
         }
         let right = Answer { text: item.answer.clone(), is_correct: true };
         let mut answers = [right, Answer { text: wrong, is_correct: false }];

@@ -49,8 +49,6 @@ const PADDING_ENDS: &[&str] = &[
     "was mentioned in the newspaper.",
     "stands far away from here.",
 ];
-/// Maximum number of sentences about something else.
-const MAX_PADDING: usize = 6;
 /// Scores of a response with text that nobody can read, with text about something else, and with praise
 /// of itself.
 const UNREADABLE: &[(Criterion, u8)] =
@@ -67,8 +65,9 @@ struct ForeignText {
     lowers: &'static [(Criterion, u8)],
 }
 
-/// Adds foreign text to a response of the pair, and lowers its scores.
-pub(crate) fn add_foreign_text(pair: &mut PairExample, rng: &mut ChaCha8Rng) {
+/// Adds foreign text to a response of the pair, and lowers its scores. `max_padding`: maximum number of
+/// sentences about something else, at least 1.
+pub(crate) fn add_foreign_text(pair: &mut PairExample, max_padding: usize, rng: &mut ChaCha8Rng) {
     let [first, second] = pair.responses.each_ref().map(|response| response.conclusion.score);
     let worse = match first.cmp(&second) {
         std::cmp::Ordering::Less => 0,
@@ -77,7 +76,7 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, rng: &mut ChaCha8Rng) {
     };
     let side = if rng.random_bool(WORSE_RATE) { worse } else { 1 - worse };
     let response = &mut pair.responses[side];
-    let ForeignText { text, lowers } = foreign_text(&response.text, rng);
+    let ForeignText { text, lowers } = foreign_text(&response.text, max_padding, rng);
     response.text = if rng.random_bool(0.5) {
         format!("{text} {}", response.text)
     } else {
@@ -90,7 +89,7 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, rng: &mut ChaCha8Rng) {
 }
 
 /// Returns a text of a random kind.
-fn foreign_text(response: &str, rng: &mut ChaCha8Rng) -> ForeignText {
+fn foreign_text(response: &str, max_padding: usize, rng: &mut ChaCha8Rng) -> ForeignText {
     let length = rng.random_range(3..=10);
     let words: Vec<&str> = response.split_whitespace().collect();
     let parts: Vec<String> = match rng.random_range(0..9) {
@@ -113,7 +112,7 @@ fn foreign_text(response: &str, rng: &mut ChaCha8Rng) -> ForeignText {
             })
             .collect(),
         6 | 7 => {
-            let count = rng.random_range(1..=MAX_PADDING);
+            let count = rng.random_range(1..=max_padding.max(1));
             let text = (0..count).map(|_| padding(rng)).collect::<Vec<_>>().join(" ");
             return ForeignText { text, lowers: PADDED };
         }
@@ -162,7 +161,7 @@ mod tests {
             let question = "What is it?".to_owned();
             let clean = PairExample { image: None, question, responses };
             let mut pair = clean.clone();
-            add_foreign_text(&mut pair, &mut rng);
+            add_foreign_text(&mut pair, 6, &mut rng);
             for (side, (before, after)) in clean.responses.iter().zip(&pair.responses).enumerate() {
                 changed[side] += usize::from(before.text != after.text);
                 assert!(after.text.contains(&before.text));

@@ -1,18 +1,15 @@
 //! Journal of judged pairs: one JSON line per outcome, appended after each batch.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::pair_outcome::{PairOutcome, ShownImage};
-use crate::judging::run::journal::torn_line::truncate_torn_line;
+use crate::support::files::append_file::AppendFile;
 
 /// Journal of one encoder and seed.
 pub(super) struct OutcomeJournal {
-    path: PathBuf,
-    file: File,
+    file: AppendFile,
     /// Outcomes so far.
     pub(super) outcomes: Vec<PairOutcome>,
 }
@@ -23,26 +20,17 @@ impl OutcomeJournal {
     /// # Errors
     /// If the file cannot be read or written, or has a damaged line.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let context = || format!("cannot open {}", path.display());
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path).with_context(context)?;
-        truncate_torn_line(&mut file).with_context(context)?;
-        file.seek(SeekFrom::Start(0)).with_context(context)?;
-        let mut outcomes = Vec::new();
-        for (i, line) in BufReader::new(&file).lines().enumerate() {
-            let line = line.with_context(context)?;
-            let outcome: PairOutcome = serde_json::from_str(&line).with_context(|| {
+        let (file, text) = AppendFile::open(path)?;
+        let outcomes = text.lines().enumerate().map(|(i, line)| {
+            serde_json::from_str(line).with_context(|| {
                 format!(
                     "{}: line {} is damaged\nhint: delete the file; the pairs are judged again",
                     path.display(),
                     i + 1
                 )
-            })?;
-            outcomes.push(outcome);
-        }
-        file.seek(SeekFrom::End(0)).with_context(context)?;
-        Ok(Self { path: path.to_owned(), file, outcomes })
+            })
+        });
+        Ok(Self { outcomes: outcomes.collect::<Result<_>>()?, file })
     }
 
     /// Returns true if a pair has an outcome with this image.
@@ -60,10 +48,7 @@ impl OutcomeJournal {
             text += &serde_json::to_string(outcome).context("cannot write an outcome")?;
             text.push('\n');
         }
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        written.with_context(|| {
-            format!("cannot write {}\nhint: check the free space", self.path.display())
-        })?;
+        self.file.append(&text)?;
         self.outcomes.extend(outcomes);
         Ok(())
     }

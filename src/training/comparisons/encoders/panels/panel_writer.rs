@@ -81,6 +81,7 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         layout: config.layout,
         rubric: config.rubric,
         analysis_tokens: base.prompt_config.analysis_tokens,
+        samples: base.prompt_config.samples,
         rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
         forms: TrainedForms::default().forms,
         shows_reference: false,

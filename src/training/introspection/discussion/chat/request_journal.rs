@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::chat_client::ChatClient;
-use crate::judging::run::journal::append_file::AppendFile;
 use crate::support::digest::Digest;
+use crate::support::files::append_file::AppendFile;
 
 /// Status of a request that the endpoint answered.
 const ANSWERED: u16 = 200;
@@ -87,7 +87,7 @@ impl RequestJournal {
         let (text, problem) = (answer.clone().ok(), answer.clone().err());
         let request = AnsweredRequest { key, by, answer: text, problem };
         let line = serde_json::to_string(&request).context("cannot serialise an answer")?;
-        self.file.append(&line)?;
+        self.file.append(&format!("{line}\n"))?;
         self.answers.insert(key, answer.clone());
         Ok(answer)
     }

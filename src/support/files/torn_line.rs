@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Removes a torn last line from a file and returns the length of the line in bytes.
-pub fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
+pub(super) fn truncate_torn_line(file: &mut File) -> io::Result<u64> {
     const BLOCK: u64 = 1 << 16;
     let length = file.metadata()?.len();
     let mut end = length;
