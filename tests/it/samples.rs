@@ -1,5 +1,8 @@
 //! Several samples of an analysis: texts that split where several tokens are probable.
 
+use std::fs;
+use std::path::Path;
+
 use acem3_experts::generate::{
     Engine, GenerationSettings, GenerationTask, PrefixCache, TextAlternative,
 };
@@ -166,4 +169,47 @@ fn records_have_alternatives_and_resume_needs_the_same_samples() {
         assert_eq!(output.exit_code, 2, "{flags:?}");
         assert!(output.stderr.contains(message), "{}", output.stderr);
     }
+}
+
+/// A panel states how many samples it takes without the flag. Means over samples are no training data.
+#[test]
+fn panel_states_its_samples() {
+    let folder = Folder::empty();
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+    fs::create_dir(folder.path("panel")).unwrap();
+    for entry in fs::read_dir(assets.join("mini")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path("panel").join(entry.file_name())).unwrap();
+    }
+    let spec = folder.read("panel/panel.toml");
+    let with_samples = |samples: &str| {
+        let line = format!("analysis_tokens = 48\nsamples = {samples}\n");
+        folder.write("panel/panel.toml", &spec.replacen("analysis_tokens = 48\n", &line, 1));
+    };
+    with_samples("4");
+    let demo = assets.join("demo");
+    let judge = |out: &str, flags: &[&str]| {
+        let args = ["judge", demo.to_str().unwrap(), "--panel", "panel", "--out", out];
+        folder.run(&[&args[..], &["--limit", "4"], flags].concat())
+    };
+    for (out, flags) in
+        [("own", &[][..]), ("four", &["--samples", "4"]), ("one", &["--samples", "1"])]
+    {
+        let output = judge(out, flags);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    }
+    let records = ["own", "four", "one"].map(|out| folder.read(&format!("{out}/records.jsonl")));
+    assert_eq!(records[0], records[1]);
+    assert!(records[0].contains("alternatives") && !records[2].contains("alternatives"));
+    assert_eq!(judge("scores", &["--scores-only"]).exit_code, 0);
+    assert!(folder.manifest("scores")["provenance"].get("samples").is_none());
+    let convert = ["data", "evaluations", "own", "--check", "none", "--out", "data"];
+    assert_eq!(folder.run(&convert).exit_code, 0);
+    let rejected = folder.read("data/rejected.jsonl");
+    assert!(rejected.lines().count() > 0, "all samples are equal");
+    assert!(rejected.lines().all(|line| line.contains("judge with --samples 1")), "{rejected}");
+    with_samples("0");
+    let invalid = judge("invalid", &[]);
+    assert_eq!(invalid.exit_code, 2);
+    assert!(invalid.stderr.contains("expected a number from 1 to 64"), "{}", invalid.stderr);
 }
