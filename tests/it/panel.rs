@@ -17,7 +17,7 @@ use candle::quantized::GgmlDType;
 use tempfile::TempDir;
 
 /// Copies the embedded panel to a temporary folder.
-fn copy_panel() -> TempDir {
+pub(crate) fn copy_panel() -> TempDir {
     let dir = TempDir::new().unwrap();
     let mini = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini");
     for entry in fs::read_dir(mini).unwrap() {
@@ -39,7 +39,7 @@ fn error_after(damage: impl Fn(&Path)) -> String {
 }
 
 /// Replaces text in `panel.toml`.
-fn edit_spec(dir: &Path, from: &str, to: &str) {
+pub(crate) fn edit_spec(dir: &Path, from: &str, to: &str) {
     let path = dir.join("panel.toml");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "panel.toml has no {from}");

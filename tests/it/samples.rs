@@ -1,14 +1,12 @@
 //! Several samples of an analysis: texts that split where several tokens are probable.
 
-use std::fs;
-use std::path::Path;
-
 use acem3_experts::generate::{
     Engine, GenerationSettings, GenerationTask, PrefixCache, TextAlternative,
 };
 use serde_json::Value;
 
 use crate::folder::Folder;
+use crate::panel::{copy_panel, edit_spec};
 use crate::tiny_panel;
 
 const SETTINGS: GenerationSettings = GenerationSettings { analysis_tokens: 12, scores_only: false };
@@ -175,21 +173,12 @@ fn records_have_alternatives_and_resume_needs_the_same_samples() {
 #[test]
 fn panel_states_its_samples() {
     let folder = Folder::empty();
-    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
-    fs::create_dir(folder.path("panel")).unwrap();
-    for entry in fs::read_dir(assets.join("mini")).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), folder.path("panel").join(entry.file_name())).unwrap();
-    }
-    let spec = folder.read("panel/panel.toml");
-    let with_samples = |samples: &str| {
-        let line = format!("analysis_tokens = 48\nsamples = {samples}\n");
-        folder.write("panel/panel.toml", &spec.replacen("analysis_tokens = 48\n", &line, 1));
-    };
-    with_samples("4");
-    let demo = assets.join("demo");
+    let copy = copy_panel();
+    let panel = copy.path();
+    edit_spec(panel, "analysis_tokens = 48\n", "analysis_tokens = 48\nsamples = 4\n");
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
     let judge = |out: &str, flags: &[&str]| {
-        let args = ["judge", demo.to_str().unwrap(), "--panel", "panel", "--out", out];
+        let args = ["judge", demo, "--panel", panel.to_str().unwrap(), "--out", out];
         folder.run(&[&args[..], &["--limit", "4"], flags].concat())
     };
     for (out, flags) in
@@ -208,7 +197,7 @@ fn panel_states_its_samples() {
     let rejected = folder.read("data/rejected.jsonl");
     assert!(rejected.lines().count() > 0, "all samples are equal");
     assert!(rejected.lines().all(|line| line.contains("judge with --samples 1")), "{rejected}");
-    with_samples("0");
+    edit_spec(panel, "samples = 4", "samples = 0");
     let invalid = judge("invalid", &[]);
     assert_eq!(invalid.exit_code, 2);
     assert!(invalid.stderr.contains("expected a number from 1 to 64"), "{}", invalid.stderr);

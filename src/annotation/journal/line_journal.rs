@@ -47,7 +47,7 @@ impl<T: LineFormat> LineJournal<T> {
     /// If the entry cannot be written. The journal then does not contain it.
     pub fn append(&mut self, entry: &T) -> Result<()> {
         let line = serde_json::to_string(entry).context("cannot write an entry as JSON")?;
-        self.file.append(&format!("{line}\n"))
+        self.file.append(&[line])
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct ImageView {
     pub(crate) file: Option<FileWindow>,
     /// Center and width that somebody chose.
     pub(crate) chosen: Option<[f64; 2]>,
-    /// Id of the page's form, if it is open. The fields of the window then belong to it, so that the entries
-    /// are saved when the page is loaded again with another window.
+    /// Id of the page's form, if it can still be filled in. The fields of the window belong to this form, so
+    /// choosing another window also saves the entries.
     pub(crate) form: Option<&'static str>,
 }
 

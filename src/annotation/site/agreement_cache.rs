@@ -23,7 +23,7 @@ impl AgreementCache {
     /// Returns the agreement after a number of entries of the journal. `compute` computes it.
     ///
     /// # Errors
-    /// If the computation panics.
+    /// The computation panicked.
     pub(super) async fn get(
         &self,
         entries: u64,

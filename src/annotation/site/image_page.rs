@@ -11,7 +11,7 @@ pub(super) struct ImagePage {
     pub(super) image: String,
     /// Address of the page.
     pub(super) page: String,
-    /// True if the form of the page takes entries.
+    /// True if the form of the page can still be filled in.
     pub(super) is_open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The response to a request for the image of a case.
+//! Sends the image of a case.
 
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -11,11 +11,11 @@ use crate::data::cases::ImageSource;
 
 /// The image of a case that somebody asked for.
 pub(super) struct CaseImage {
-    /// Where the image comes from, if the case has one.
+    /// Source of the image, if the case has one.
     pub(super) source: Option<ImageSource>,
     /// DICOM window, if somebody chose one.
     pub(super) window: Option<[f64; 2]>,
-    /// What a message on the terminal calls the request.
+    /// Name of the request in messages on the terminal.
     pub(super) request: String,
 }
 

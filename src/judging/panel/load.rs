@@ -140,7 +140,7 @@ impl Panel {
         }
     }
 
-    /// Returns the number of samples of each text in a run. Scores without analyses have one.
+    /// Returns the number of samples of each text in a run; 1 if the run writes no analyses.
     pub(super) fn samples(&self, run: JudgeOptions) -> SampleCount {
         let own =
             if self.options.scores_only { SampleCount::ONE } else { self.prompt_config.samples };

@@ -24,8 +24,8 @@ pub struct JudgeOptions {
 }
 
 impl JudgeOptions {
-    /// Returns the options of a run that uses the texts, for example as training data: the scores fit the
-    /// most probable text.
+    /// Returns the options of a run whose texts are used, for example as training data. With one sample, each
+    /// score belongs to the text before it.
     pub fn most_probable() -> Self {
         Self { samples: Some(SampleCount::ONE), ..Self::default() }
     }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::torn_line::truncate_torn_line;
 use crate::support::terminal::exit::RunFailure;
 
-/// An append-only file of lines, open for one writer. A line is in the file completely or not at all.
+/// An append-only file of lines, open for one writer. Lines are written completely or not at all.
 #[derive(Debug)]
 pub struct AppendFile {
     path: PathBuf,
@@ -27,31 +26,28 @@ impl AppendFile {
     /// If the file cannot be read or written, or is not UTF-8.
     pub fn open(path: &Path) -> Result<(Self, String)> {
         let context = || format!("cannot open {}", path.display());
-        let is_new = !path.exists();
         let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).create(true);
-        let mut file = options.open(path).with_context(context)?;
-        truncate_torn_line(&mut file).with_context(context)?;
-        if is_new {
-            sync_folder(path).with_context(context)?;
-        }
+        let file = options.append(true).create(true).open(path).with_context(context)?;
+        sync_folder(path).with_context(context)?;
         let text = read_complete_lines(path)?;
         let length = text.len() as u64;
+        file.set_len(length).with_context(context)?;
         Ok((Self { path: path.to_owned(), file, length, is_torn: false }, text))
     }
 
-    /// Appends lines, each of which ends with a line break. When this returns, they are on disk.
+    /// Appends lines. When this returns, they are on disk.
     ///
     /// # Errors
     /// If the lines cannot be written. The file then does not contain them.
-    pub fn append(&mut self, lines: &str) -> Result<()> {
+    pub fn append(&mut self, lines: &[String]) -> Result<()> {
         if self.is_torn {
             bail!(
                 "{} has a part of a line at its end\nhint: start the command again",
                 self.path.display()
             );
         }
-        let written = self.file.write_all(lines.as_bytes()).and_then(|()| self.file.sync_data());
+        let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
             // A part of the lines may be in the file. The next line must not continue it.
             self.is_torn = self.file.set_len(self.length).is_err();
@@ -61,7 +57,7 @@ impl AppendFile {
             let failure = RunFailure(format!("cannot write {}{remainder}", self.path.display()));
             return Err(error.context(failure));
         }
-        self.length += lines.len() as u64;
+        self.length += text.len() as u64;
         Ok(())
     }
 }
@@ -103,13 +99,21 @@ mod tests {
     fn complete_lines_are_kept_and_appended_to() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines.jsonl");
-        AppendFile::open(&path).unwrap().0.append("1\n2\n").unwrap();
-        for torn in ["", "3", "\"\u{e9}"] {
-            fs::write(&path, format!("1\n2\n{torn}")).unwrap();
-            let (mut file, text) = AppendFile::open(&path).unwrap();
-            assert_eq!(text, "1\n2\n");
-            file.append("4\n").unwrap();
-            assert_eq!(read_complete_lines(&path).unwrap(), "1\n2\n4\n");
+        let long = "x".repeat(200_000);
+        for (text, kept) in [
+            (String::new(), 0),
+            ("a\nb\n".to_owned(), 4),
+            ("a\nb".to_owned(), 2),
+            ("torn".to_owned(), 0),
+            (format!("a\n{long}"), 2),
+            (format!("{long}\n{long}"), 200_001),
+        ] {
+            fs::write(&path, &text).unwrap();
+            let (mut file, complete) = AppendFile::open(&path).unwrap();
+            assert_eq!(complete, text[..kept]);
+            assert_eq!(fs::metadata(&path).unwrap().len(), kept as u64);
+            file.append(&["c".to_owned(), "d".to_owned()]).unwrap();
+            assert_eq!(read_complete_lines(&path).unwrap(), complete + "c\nd\n");
         }
     }
 

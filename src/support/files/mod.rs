@@ -10,4 +10,3 @@ pub mod folder;
 pub(crate) mod junit;
 pub mod out_file;
 pub mod regular_file;
-mod torn_line;

@@ -22,8 +22,8 @@ impl Interrupt {
         Self::listen_with_note("stopping after the current batch")
     }
 
-    /// Installs the signal handler, at the first call in a process. All values share one flag. `note`:
-    /// message that the first signal prints.
+    /// Installs the signal handler, at the first call in a process. All values share one flag. The
+    /// first signal prints `note`.
     pub fn listen_with_note(note: &'static str) -> anyhow::Result<Self> {
         if let Some(interrupt) = LISTENING.get() {
             return Ok(interrupt.clone());

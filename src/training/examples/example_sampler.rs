@@ -11,6 +11,7 @@ use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
+use crate::training::examples::proportion::is_chosen;
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::dataset_pairs::PairMixture;
@@ -214,16 +215,15 @@ impl ExampleSampler {
         rng: &mut ChaCha8Rng,
     ) -> Result<PairExample> {
         let of_data_sets = data_sets.and_then(|d| d.pair(mixture, &stage.data_shares, rng));
-        let phantom_proportion = stage.foreign_phantom_proportion;
-        let (mut pair, foreign_proportion) = if let Some(pair) = of_data_sets {
-            (pair, stage.foreign_proportion)
-        } else {
-            let pair =
-                phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng)?;
-            (pair, phantom_proportion.unwrap_or(stage.foreign_proportion))
+        let foreign_proportion = match (&of_data_sets, stage.foreign_phantom_proportion) {
+            (None, Some(of_phantoms)) => of_phantoms,
+            _ => stage.foreign_proportion,
         };
-        // Without foreign text, no random number is drawn: earlier trainings stay as they are.
-        if foreign_proportion > 0.0 && rng.random_bool(foreign_proportion) {
+        let mut pair = of_data_sets.map_or_else(
+            || phantom_examples::pair_example(self.phantom_seed(), phantom, &self.images, rng),
+            Ok,
+        )?;
+        if is_chosen(foreign_proportion, rng) {
             add_foreign_text(&mut pair, stage.max_padding, rng);
         }
         Ok(pair)

@@ -3,6 +3,7 @@
 pub(crate) mod example;
 pub(crate) mod example_sampler;
 pub(crate) mod prompt_completion;
+pub(crate) mod proportion;
 pub(crate) mod sequence_builder;
 pub mod sources;
 pub(crate) mod train_tokenizer;

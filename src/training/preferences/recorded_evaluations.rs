@@ -72,8 +72,8 @@ pub enum MissingPart {
     Response,
     /// Analyses: the run wrote scores only.
     Analyses,
-    /// Scores that follow from the analyses: they are means over several samples.
-    OwnScores,
+    /// Scores that fit the analyses: they are means over several samples.
+    FittingScores,
     /// The criteria of the rubric.
     Criteria,
     /// The reference answer, which the prompts show.
@@ -86,7 +86,7 @@ impl MissingPart {
         match self {
             Self::Response => "the record lacks a response",
             Self::Analyses => "no analyses (the run had --scores-only)",
-            Self::OwnScores => {
+            Self::FittingScores => {
                 "scores that are means over several samples (judge with --samples 1)"
             }
             Self::Criteria => "other criteria than the rubric (see --rubric)",
@@ -126,7 +126,7 @@ impl PresentedEvaluation {
         for response in order.shown_responses() {
             for scores in &by_criterion {
                 if scores.alternatives.is_some() {
-                    return Err(MissingPart::OwnScores);
+                    return Err(MissingPart::FittingScores);
                 }
                 let analyses = scores.analyses.as_ref().ok_or(MissingPart::Analyses)?;
                 let analysis = analyses.get(response).ok_or(MissingPart::Response)?;

@@ -10,6 +10,7 @@ use crate::data::phantoms::{Claim, Defect};
 use crate::training::config::data_shares::DataShares;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::{PairExample, ResponseExample};
+use crate::training::examples::proportion::is_chosen;
 use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_WORDS};
 use crate::training::examples::sources::dataset_responses::{
     claim, corrupt_finding, lower_perfect_tone, sample_defects,
@@ -76,8 +77,7 @@ impl DatasetExamples {
         }
         let item = self.sample_item(shares, rng)?;
         let answers = self.answers(item, mixture, rng)?;
-        // Without long answers, no random number is drawn: earlier trainings stay as they are.
-        let is_long = mixture.long_answers > 0.0 && rng.random_bool(mixture.long_answers);
+        let is_long = is_chosen(mixture.long_answers, rng);
         let is_bare = rng.random_bool(0.5);
         let responses = answers.map(|answer| {
             let Answer { text, is_correct } = &answer;
@@ -113,11 +113,9 @@ impl DatasetExamples {
         rng: &mut ChaCha8Rng,
     ) -> Option<[Answer; 2]> {
         let mut wrong = self.distractors.sample(item, rng)?;
-        // With a proportion of 0, no random number is drawn: earlier trainings stay as they are.
-        let mut is_drawn = |proportion: f64| proportion > 0.0 && rng.random_bool(proportion);
-        if is_drawn(mixture.unrelated_answers) {
+        if is_chosen(mixture.unrelated_answers, rng) {
             wrong = unrelated_answer(rng);
-        } else if is_drawn(mixture.other_answers)
+        } else if is_chosen(mixture.other_answers, rng)
             && let Some(other) = self.distractors.sample_of_type(item, rng)
         {
             wrong = other;

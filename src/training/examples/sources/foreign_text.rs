@@ -112,7 +112,7 @@ fn foreign_text(response: &str, max_padding: usize, rng: &mut ChaCha8Rng) -> For
             })
             .collect(),
         6 | 7 => {
-            let count = rng.random_range(1..=max_padding.max(1));
+            let count = rng.random_range(1..=max_padding);
             let text = (0..count).map(|_| padding(rng)).collect::<Vec<_>>().join(" ");
             return ForeignText { text, lowers: PADDED };
         }

@@ -101,7 +101,7 @@ impl DiscussionLog {
     /// Appends the result for a pair.
     pub(crate) fn append(&mut self, advice: Advice) -> Result<()> {
         let line = serde_json::to_string(&advice).context("cannot serialise a suggestion")?;
-        self.file.append(&format!("{line}\n"))?;
+        self.file.append(&[line])?;
         let pair = (advice.case.clone(), advice.pair.clone());
         self.advice.insert(pair, advice);
         Ok(())
@@ -116,7 +116,7 @@ impl DiscussionLog {
     pub(crate) fn append_decision(&mut self, decision: &impl Serialize) -> Result<()> {
         let line = decision_line(decision)?;
         if !self.decisions.contains(&line) {
-            self.file.append(&format!("{line}\n"))?;
+            self.file.append(std::slice::from_ref(&line))?;
             self.decisions.insert(line);
         }
         Ok(())

@@ -43,12 +43,8 @@ impl OutcomeJournal {
     /// # Errors
     /// If the file cannot be written.
     pub(super) fn append(&mut self, outcomes: Vec<PairOutcome>) -> Result<()> {
-        let mut text = String::new();
-        for outcome in &outcomes {
-            text += &serde_json::to_string(outcome).context("cannot write an outcome")?;
-            text.push('\n');
-        }
-        self.file.append(&text)?;
+        let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+        self.file.append(&lines.context("cannot write an outcome")?)?;
         self.outcomes.extend(outcomes);
         Ok(())
     }

@@ -87,7 +87,7 @@ impl RequestJournal {
         let (text, problem) = (answer.clone().ok(), answer.clone().err());
         let request = AnsweredRequest { key, by, answer: text, problem };
         let line = serde_json::to_string(&request).context("cannot serialise an answer")?;
-        self.file.append(&format!("{line}\n"))?;
+        self.file.append(&[line])?;
         self.answers.insert(key, answer.clone());
         Ok(answer)
     }
