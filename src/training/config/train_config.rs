@@ -13,6 +13,7 @@ use super::data_shares::{DataShares, check_data_shares};
 use super::judging_config::JudgingConfig;
 use super::precision::Precision;
 use super::reward_tokens::RewardTokens;
+use super::stage::mean_checks::check_means;
 use super::stage::stage_checks::{check_examples, check_stage};
 use super::stage::stage_config::StageConfig;
 use super::stage::stage_kind::StageKind;
@@ -121,6 +122,7 @@ impl TrainConfig {
         check_data_shares(&self.data_shares, stages)?;
         self.check_optimizer()?;
         self.check_stage_names()?;
+        check_means(&self.stages)?;
         self.check_stage_order()?;
         self.check_new_projector()?;
         self.check_kept_adapters()?;
@@ -240,7 +242,8 @@ impl TrainConfig {
     /// Checks that no joint stage follows a stage that trains members separately, unless it begins with
     /// the weights of one of them, and that every member is trained.
     fn check_stage_order(&self) -> Result<()> {
-        let first_per_member = self.stages.iter().position(StageConfig::is_per_member);
+        let trains_separately = |stage: &StageConfig| stage.is_per_member() && !stage.is_mean();
+        let first_per_member = self.stages.iter().position(trains_separately);
         let is_joint = |stage: &StageConfig| {
             stage.kind != StageKind::Encoder && !stage.is_per_member() && stage.from.is_none()
         };

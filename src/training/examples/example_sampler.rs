@@ -15,7 +15,7 @@ use crate::training::examples::proportion::is_chosen;
 use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::dataset_pairs::PairMixture;
-use crate::training::examples::sources::foreign_text::add_foreign_text;
+use crate::training::examples::sources::foreign_text::{ForeignMixture, add_foreign_text};
 use crate::training::examples::sources::phantom_examples;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::sources::quoting::QuotingExamples;
@@ -224,7 +224,7 @@ impl ExampleSampler {
             Ok,
         )?;
         if is_chosen(foreign_proportion, rng) {
-            add_foreign_text(&mut pair, stage.max_padding, rng);
+            add_foreign_text(&mut pair, ForeignMixture::of_stage(stage), rng);
         }
         Ok(pair)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod curriculum;
 pub(crate) mod evaluation_config;
 pub(crate) mod frozen_part;
+pub(crate) mod mean_checks;
 pub(crate) mod negative;
 pub(crate) mod preference_config;
 pub(crate) mod reward_token;

@@ -18,6 +18,9 @@ const MAX_BATCH: usize = 1 << 16;
 /// # Errors
 /// Errors name the key and the expected value.
 pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()> {
+    if stage.is_mean() {
+        return Ok(());
+    }
     let decoder = &model.decoder;
     check_numbers(stage)?;
     check_members(stage)?;
@@ -43,7 +46,7 @@ pub(crate) fn check_examples(
     model: &ModelConfig,
     judging: &JudgingConfig,
 ) -> Result<()> {
-    if stage.reads_file() {
+    if stage.reads_file() || stage.is_mean() {
         return Ok(());
     }
     if !judging.takes_generated_examples() {
@@ -75,7 +78,8 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("clip", stage.clip_norm),
     ] {
         if !(value.is_finite() && value > 0.0) {
-            bail!("{key} is {value}, expected a positive number");
+            let missing = if value == 0.0 { " or missing" } else { "" };
+            bail!("{key} is {value}{missing}, expected a positive number");
         }
     }
     if stage.batch > MAX_BATCH {
@@ -101,6 +105,7 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("long", stage.long_answer_proportion),
         ("unrelated", stage.unrelated_answer_proportion),
         ("other", stage.other_answer_proportion),
+        ("varied", stage.varied_proportion),
     ] {
         if !(0.0..=1.0).contains(&value) {
             bail!("{key} is {value}, expected a proportion from 0 to 1");

@@ -28,11 +28,13 @@ pub struct StageConfig {
     /// Objective and trained part.
     pub kind: StageKind,
     /// Optimizer steps.
+    #[serde(default)]
     pub steps: u64,
     /// Sequences (or images) per step.
+    #[serde(default)]
     pub batch: usize,
     /// Peak learning rate.
-    #[serde(rename = "rate")]
+    #[serde(default, rename = "rate")]
     pub learning_rate: f64,
     /// Steps of linear warmup.
     #[serde(default = "default_warmup")]
@@ -88,6 +90,9 @@ pub struct StageConfig {
     /// Maximum number of sentences about something else in foreign text.
     #[serde(default = "default_max_padding", rename = "padding")]
     pub max_padding: usize,
+    /// Proportion of foreign texts in other scripts or with varied sentences.
+    #[serde(default, rename = "varied", skip_serializing_if = "is_zero")]
+    pub varied_proportion: f64,
     /// Proportion of pairs of the data sets with long answers, as models write them: the claim in a
     /// sentence among others, hedges, refusals and contradictions. Their length does not depend on
     /// whether they are right.
@@ -120,6 +125,10 @@ pub struct StageConfig {
     /// one model can then follow stages that train them separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Earlier stage, in a stage of kind `mean`. Each weight of a member becomes the mean of its values
+    /// after the stage before and after this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_with: Option<String>,
     /// Names of all members. Reading a configuration sets them.
     #[serde(skip)]
     pub(crate) member_names: MemberNames,
@@ -145,8 +154,13 @@ impl StageConfig {
     pub(crate) fn is_per_member(&self) -> bool {
         match &self.preferences {
             Some(preferences) => !preferences.is_joint,
-            None => self.kind == StageKind::Heads,
+            None => matches!(self.kind, StageKind::Heads | StageKind::Mean),
         }
+    }
+
+    /// Returns true if the stage trains nothing and takes the mean of two earlier ones.
+    pub(crate) fn is_mean(&self) -> bool {
+        self.kind == StageKind::Mean
     }
 
     /// Returns true if a reward token begins the completions of the trained members from this stage
@@ -181,6 +195,9 @@ impl StageConfig {
 
     /// Returns the models that the stage trains, in order.
     pub(crate) fn learners(&self) -> Vec<StageLearner> {
+        if self.is_mean() {
+            return Vec::new();
+        }
         if !self.is_per_member() {
             return vec![StageLearner { member: None, name: self.name.clone() }];
         }

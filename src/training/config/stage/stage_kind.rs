@@ -22,6 +22,8 @@ pub enum StageKind {
     Rtdpo,
     /// DPO with a reward token that is part of each prompt (`HDCEval` §3.3).
     Adto,
+    /// No training: the mean of the weights of two stages.
+    Mean,
 }
 
 impl StageKind {

@@ -9,7 +9,10 @@ use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
+use super::varied_text;
+use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::PairExample;
+use crate::training::examples::proportion::is_chosen;
 
 /// Consonants of unreadable words.
 const CONSONANTS: &[u8] = b"bcdfghjklmnpqrstvwxz";
@@ -59,15 +62,34 @@ const SELF_PRAISE: &[(Criterion, u8)] = &[(Criterion::RELEVANCE_TO_CONDITION, 3)
 /// Probability that the worse response gets the text.
 const WORSE_RATE: f64 = 0.7;
 
+/// Kinds of foreign text in a stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForeignMixture {
+    /// Maximum number of sentences about something else, at least 1.
+    pub(crate) max_padding: usize,
+    /// Proportion of unreadable strings in other scripts, and of sentences with varied words.
+    pub(crate) varied: f64,
+}
+
+impl ForeignMixture {
+    /// Returns the kinds that a stage states.
+    pub(crate) fn of_stage(stage: &StageConfig) -> Self {
+        Self { max_padding: stage.max_padding, varied: stage.varied_proportion }
+    }
+}
+
 /// A text to add, with the scores that it lowers.
 struct ForeignText {
     text: String,
     lowers: &'static [(Criterion, u8)],
 }
 
-/// Adds foreign text to a response of the pair, and lowers its scores. `max_padding`: maximum number of
-/// sentences about something else, at least 1.
-pub(crate) fn add_foreign_text(pair: &mut PairExample, max_padding: usize, rng: &mut ChaCha8Rng) {
+/// Adds foreign text to a response of the pair, and lowers its scores.
+pub(crate) fn add_foreign_text(
+    pair: &mut PairExample,
+    mixture: ForeignMixture,
+    rng: &mut ChaCha8Rng,
+) {
     let [first, second] = pair.responses.each_ref().map(|response| response.conclusion.score);
     let worse = match first.cmp(&second) {
         std::cmp::Ordering::Less => 0,
@@ -76,7 +98,7 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, max_padding: usize, rng: 
     };
     let side = if rng.random_bool(WORSE_RATE) { worse } else { 1 - worse };
     let response = &mut pair.responses[side];
-    let ForeignText { text, lowers } = foreign_text(&response.text, max_padding, rng);
+    let ForeignText { text, lowers } = foreign_text(&response.text, mixture, rng);
     response.text = if rng.random_bool(0.5) {
         format!("{text} {}", response.text)
     } else {
@@ -89,8 +111,11 @@ pub(crate) fn add_foreign_text(pair: &mut PairExample, max_padding: usize, rng: 
 }
 
 /// Returns a text of a random kind.
-fn foreign_text(response: &str, max_padding: usize, rng: &mut ChaCha8Rng) -> ForeignText {
+fn foreign_text(response: &str, mixture: ForeignMixture, rng: &mut ChaCha8Rng) -> ForeignText {
     let length = rng.random_range(3..=10);
+    if is_chosen(mixture.varied, rng) {
+        return varied(mixture, length, rng);
+    }
     let words: Vec<&str> = response.split_whitespace().collect();
     let parts: Vec<String> = match rng.random_range(0..9) {
         0 => {
@@ -112,7 +137,7 @@ fn foreign_text(response: &str, max_padding: usize, rng: &mut ChaCha8Rng) -> For
             })
             .collect(),
         6 | 7 => {
-            let count = rng.random_range(1..=max_padding);
+            let count = rng.random_range(1..=mixture.max_padding);
             let text = (0..count).map(|_| padding(rng)).collect::<Vec<_>>().join(" ");
             return ForeignText { text, lowers: PADDED };
         }
@@ -122,6 +147,15 @@ fn foreign_text(response: &str, max_padding: usize, rng: &mut ChaCha8Rng) -> For
         }
     };
     ForeignText { text: parts.join(" "), lowers: UNREADABLE }
+}
+
+/// Returns words in another script, or varied sentences.
+fn varied(mixture: ForeignMixture, words: usize, rng: &mut ChaCha8Rng) -> ForeignText {
+    if rng.random_bool(0.5) {
+        return ForeignText { text: varied_text::in_other_script(words, rng), lowers: UNREADABLE };
+    }
+    let count = rng.random_range(1..=mixture.max_padding);
+    ForeignText { text: varied_text::sentences(count, rng), lowers: PADDED }
 }
 
 /// Returns a sentence about something else.
@@ -153,6 +187,7 @@ mod tests {
     fn foreign_text_never_makes_a_response_better() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut changed = [0; 2];
+        let mixture = ForeignMixture { max_padding: 6, varied: 0.5 };
         for _ in 0..200 {
             let responses = [true, false].map(|is_right| {
                 let claim = Claim::with_one_concern("It is a cyst.", "cyst", "mass", is_right);
@@ -161,7 +196,7 @@ mod tests {
             let question = "What is it?".to_owned();
             let clean = PairExample { image: None, question, responses };
             let mut pair = clean.clone();
-            add_foreign_text(&mut pair, 6, &mut rng);
+            add_foreign_text(&mut pair, mixture, &mut rng);
             for (side, (before, after)) in clean.responses.iter().zip(&pair.responses).enumerate() {
                 changed[side] += usize::from(before.text != after.text);
                 assert!(after.text.contains(&before.text));

@@ -12,3 +12,4 @@ pub(crate) mod pixels;
 pub(crate) mod quoting;
 pub(crate) mod statement;
 pub(crate) mod unrelated_answers;
+mod varied_text;

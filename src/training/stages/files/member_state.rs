@@ -42,6 +42,8 @@ pub(crate) enum MemberWeights<'a> {
     Adapted(Box<Self>, Vec<AdapterSource<'a>>),
     /// Checkpoint of a stage, with the member of the initial model that the training started from.
     Stage(PathBuf, Option<(&'a InitialModel, usize)>),
+    /// Mean of two.
+    Mean(Box<[Self; 2]>),
 }
 
 impl<'a> MemberState<'a> {
@@ -101,6 +103,17 @@ impl<'a> MemberState<'a> {
         Self { weights, base, adapters, reward_tokens: None }
     }
 
+    /// Returns the state with the means of both weights.
+    pub(crate) fn mean_with(&self, other: &Self) -> Self {
+        let weights = MemberWeights::Mean(Box::new([self.weights.clone(), other.weights.clone()]));
+        Self {
+            base: weights.clone(),
+            weights,
+            adapters: Vec::new(),
+            reward_tokens: self.reward_tokens.clone(),
+        }
+    }
+
     /// Reads the weights with their names; `None` if they are still random.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
         self.weights.tensors()
@@ -147,6 +160,13 @@ impl<'a> MemberWeights<'a> {
                 tensors.retain(|name, _| !name.starts_with("optimizer."));
                 Ok(Some(tensors.into_iter().collect()))
             }
+            Self::Mean(both) => {
+                let [first, second] = &**both;
+                match (first.tensors()?, second.tensors()?) {
+                    (Some(first), Some(second)) => mean_tensors(first, second).map(Some),
+                    _ => Ok(None),
+                }
+            }
         }
     }
 
@@ -159,6 +179,7 @@ impl<'a> MemberWeights<'a> {
             }
             Self::Adapted(base, _) => base.origin(),
             Self::Stage(_, origin) => *origin,
+            Self::Mean(both) => both[0].origin(),
         }
     }
 
@@ -179,9 +200,29 @@ impl<'a> MemberWeights<'a> {
                     && pairs.all(|(a, b)| a.is_same_location(b))
             }
             (Self::Stage(a, _), Self::Stage(b, _)) => a == b,
+            (Self::Mean(a), Self::Mean(b)) => {
+                a.iter().zip(&**b).all(|(a, b)| a.is_same_location(b))
+            }
             _ => false,
         }
     }
+}
+
+/// Returns the means of weights of the same name. Weights that only the first has stay as they are.
+fn mean_tensors(
+    first: Vec<(String, Tensor)>,
+    second: Vec<(String, Tensor)>,
+) -> Result<Vec<(String, Tensor)>> {
+    let second: HashMap<String, Tensor> = second.into_iter().collect();
+    let mean = |name: &str, tensor: Tensor| -> Result<Tensor> {
+        let Some(other) = second.get(name) else {
+            return Ok(tensor);
+        };
+        let both = [&tensor, other].map(|tensor| tensor.to_dtype(DType::F32));
+        let [first, second] = both;
+        Ok(((first? + second?)? * 0.5)?.to_dtype(tensor.dtype())?)
+    };
+    first.into_iter().map(|(name, tensor)| Ok((name.clone(), mean(&name, tensor)?))).collect()
 }
 
 /// Checks that the members have the same weights if a stage trains them as one model, unless all

@@ -36,6 +36,9 @@ pub(crate) fn preflight(
     let mut decoder_is_trained = !initial.is_empty();
     for &context in stages {
         let stage = context.stage;
+        if stage.is_mean() {
+            continue;
+        }
         names.check(context)?;
         note_unused_blocks(context);
         if stage.lora.is_some() && !decoder_is_trained {

@@ -113,6 +113,8 @@ impl StageRun<'_> {
                 };
                 self.train(&task, learner)
             }
+            // Such a stage has no learner.
+            StageKind::Mean => Ok(true),
             StageKind::Dpo | StageKind::Rtdpo | StageKind::Adto => {
                 let cache = self.preferences.context("no preference cache")?;
                 let inputs = DpoInputs {

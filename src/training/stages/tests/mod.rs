@@ -23,6 +23,7 @@ mod failures;
 mod frozen_cache;
 mod initial_model;
 mod joined_members;
+mod mean_weights;
 mod own_evaluations;
 mod preferences;
 mod preflight;

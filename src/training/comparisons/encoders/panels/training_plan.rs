@@ -208,6 +208,7 @@ impl EncoderPlan {
         StageConfig {
             evaluations: None,
             from: None,
+            mean_with: None,
             name: "projector".to_owned(),
             kind: StageKind::Sft,
             steps: self.steps,
@@ -229,6 +230,7 @@ impl EncoderPlan {
             other_answer_proportion: 0.0,
             foreign_phantom_proportion: None,
             max_padding: 1,
+            varied_proportion: 0.0,
             long_answer_proportion: 0.0,
             unrelated_answer_proportion: 0.0,
             easy_proportion: 0.0,

@@ -1,0 +1,52 @@
+//! Checks of stages of kind `mean`.
+
+use anyhow::{Result, bail};
+
+use super::stage_config::StageConfig;
+
+/// Checks that every stage of kind `mean` names an earlier stage and has no keys of a training, and that
+/// no other stage names one.
+///
+/// # Errors
+/// Errors name the stage and the key.
+pub(crate) fn check_means(stages: &[StageConfig]) -> Result<()> {
+    for (i, stage) in stages.iter().enumerate() {
+        let name = &stage.name;
+        match (&stage.mean_with, stage.is_mean()) {
+            (None, false) => {}
+            (Some(_), false) => bail!("stage {name}: mean_with requires kind = \"mean\""),
+            (None, true) => bail!(
+                "stage {name}: the kind mean requires `mean_with`\n\
+                 hint: `mean_with = \"NAME\"` names an earlier stage"
+            ),
+            (Some(other), true) => {
+                if !stages[..i].iter().any(|earlier| earlier.name == *other) {
+                    bail!("stage {name}: mean_with: no earlier stage has the name {other:?}");
+                }
+                check_untrained(stage)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a stage of means has no keys of a training.
+fn check_untrained(stage: &StageConfig) -> Result<()> {
+    let keys = [
+        ("steps", stage.steps > 0),
+        ("batch", stage.batch > 0),
+        ("rate", stage.learning_rate != 0.0),
+        ("members", !stage.members.is_empty()),
+        ("from", stage.from.is_some()),
+        ("[stages.lora]", stage.lora.is_some()),
+        ("[stages.evaluations]", stage.evaluations.is_some()),
+        ("[stages.preferences]", stage.preferences.is_some()),
+    ];
+    match keys.iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => bail!(
+            "stage {}: the kind mean trains nothing, so {key} has no effect\nhint: remove {key}",
+            stage.name
+        ),
+        None => Ok(()),
+    }
+}
