@@ -192,7 +192,7 @@ impl TrainConfig {
                  hint: add [stages.lora] to a stage, or remove keep_adapters"
             );
         }
-        let is_whole = |stage: &&StageConfig| stage.lora.is_none() && stage.is_per_member();
+        let is_whole = |stage: &&StageConfig| stage.lora.is_none() && !stage.trains_one_model();
         match self.stages.iter().find(is_whole) {
             Some(stage) => bail!(
                 "keep_adapters = true: stage {} trains whole weights of each member, so that the \
@@ -242,10 +242,9 @@ impl TrainConfig {
     /// Checks that no joint stage follows a stage that trains members separately, unless it begins with
     /// the weights of one of them, and that every member is trained.
     fn check_stage_order(&self) -> Result<()> {
-        let trains_separately = |stage: &StageConfig| stage.is_per_member() && !stage.is_mean();
-        let first_per_member = self.stages.iter().position(trains_separately);
+        let first_per_member = self.stages.iter().position(StageConfig::is_per_member);
         let is_joint = |stage: &StageConfig| {
-            stage.kind != StageKind::Encoder && !stage.is_per_member() && stage.from.is_none()
+            stage.kind != StageKind::Encoder && stage.trains_one_model() && stage.from.is_none()
         };
         let last_joint = self.stages.iter().rposition(is_joint);
         match (first_per_member, last_joint) {

@@ -78,7 +78,8 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("clip", stage.clip_norm),
     ] {
         if !(value.is_finite() && value > 0.0) {
-            let missing = if value == 0.0 { " or missing" } else { "" };
+            // `clip` has a default, the others have none.
+            let missing = if value == 0.0 && key != "clip" { " or missing" } else { "" };
             bail!("{key} is {value}{missing}, expected a positive number");
         }
     }

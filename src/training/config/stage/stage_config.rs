@@ -154,11 +154,16 @@ impl StageConfig {
     pub(crate) fn is_per_member(&self) -> bool {
         match &self.preferences {
             Some(preferences) => !preferences.is_joint,
-            None => matches!(self.kind, StageKind::Heads | StageKind::Mean),
+            None => self.kind == StageKind::Heads,
         }
     }
 
-    /// Returns true if the stage trains nothing and takes the mean of two earlier ones.
+    /// Returns true if the stage trains all members as one model.
+    pub(crate) fn trains_one_model(&self) -> bool {
+        !self.is_per_member() && !self.is_mean()
+    }
+
+    /// Returns true if the stage trains nothing and averages the weights of two stages.
     pub(crate) fn is_mean(&self) -> bool {
         self.kind == StageKind::Mean
     }

@@ -1,4 +1,4 @@
-//! Foreign text of great variety: words in other scripts, and sentences with varied words.
+//! Varied foreign text: words in other scripts, and sentences with many different words.
 
 use std::ops::RangeInclusive;
 
@@ -6,8 +6,8 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Letters and signs of other scripts. The letters of the audit's junk are not among them, but for a few
-/// of the Chinese characters and Korean syllables.
+/// Ranges of characters of other scripts. The junk of the audit has other characters, except that it also
+/// uses forty of these Chinese characters and Korean syllables.
 const SCRIPTS: &[RangeInclusive<u32>] = &[
     0x00DF..=0x00F6, // Latin with marks
     0x0100..=0x017F,
@@ -117,7 +117,7 @@ const ENDS: &[&str] = &[
     "by accident",
 ];
 
-/// Returns words of one other script, separated by spaces.
+/// Returns random words in one of the other scripts, separated by spaces.
 pub(super) fn in_other_script(words: usize, rng: &mut ChaCha8Rng) -> String {
     let script = SCRIPTS.choose(rng).cloned().unwrap_or(0x05D0..=0x05EA);
     let words: Vec<String> = (0..words).map(|_| word(&script, rng)).collect();

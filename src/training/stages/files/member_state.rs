@@ -42,7 +42,7 @@ pub(crate) enum MemberWeights<'a> {
     Adapted(Box<Self>, Vec<AdapterSource<'a>>),
     /// Checkpoint of a stage, with the member of the initial model that the training started from.
     Stage(PathBuf, Option<(&'a InitialModel, usize)>),
-    /// Mean of two.
+    /// Mean of the weights of two stages.
     Mean(Box<[Self; 2]>),
 }
 
@@ -103,7 +103,7 @@ impl<'a> MemberState<'a> {
         Self { weights, base, adapters, reward_tokens: None }
     }
 
-    /// Returns the state with the means of both weights.
+    /// Returns the state with the mean of these weights and those of another.
     pub(crate) fn mean_with(&self, other: &Self) -> Self {
         let weights = MemberWeights::Mean(Box::new([self.weights.clone(), other.weights.clone()]));
         Self {
@@ -208,28 +208,28 @@ impl<'a> MemberWeights<'a> {
     }
 }
 
-/// Returns the means of weights of the same name. Weights that only the first has stay as they are.
+/// Returns the mean of each pair of weights with the same name. Weights that only the first has, such as
+/// those of the attribute classifier, stay as they are.
 fn mean_tensors(
     first: Vec<(String, Tensor)>,
     second: Vec<(String, Tensor)>,
 ) -> Result<Vec<(String, Tensor)>> {
     let second: HashMap<String, Tensor> = second.into_iter().collect();
-    let mean = |name: &str, tensor: Tensor| -> Result<Tensor> {
-        let Some(other) = second.get(name) else {
-            return Ok(tensor);
+    let mean = |(name, tensor): (String, Tensor)| {
+        let Some(other) = second.get(&name) else {
+            return Ok((name, tensor));
         };
-        let both = [&tensor, other].map(|tensor| tensor.to_dtype(DType::F32));
-        let [first, second] = both;
-        Ok(((first? + second?)? * 0.5)?.to_dtype(tensor.dtype())?)
+        let sum = (tensor.to_dtype(DType::F32)? + other.to_dtype(DType::F32)?)?;
+        Ok((name, (sum * 0.5)?.to_dtype(tensor.dtype())?))
     };
-    first.into_iter().map(|(name, tensor)| Ok((name.clone(), mean(&name, tensor)?))).collect()
+    first.into_iter().map(mean).collect()
 }
 
 /// Checks that the members have the same weights if a stage trains them as one model, unless all
 /// begin with the weights of one member before.
 pub(crate) fn check_joint_stages(stages: &[StageConfig], members: &[MemberState; 4]) -> Result<()> {
     let mut until_joined = stages.iter().take_while(|stage| stage.from.is_none());
-    let joint_stage = until_joined.find(|stage| !stage.is_per_member());
+    let joint_stage = until_joined.find(|stage| stage.trains_one_model());
     let different = members.iter().position(|member| !member.is_same_location(&members[0]));
     if let (Some(stage), Some(different)) = (joint_stage, different) {
         let names = stage.member_names;

@@ -83,11 +83,11 @@ pub fn train(
 
 /// Runs the stages in order. Returns false if the user interrupts one.
 fn run_stages(stages: &[StageContext], members: &mut [MemberState; 4], out: &Path) -> Result<bool> {
-    let mut members_after = HashMap::new();
+    let mut members_after: HashMap<&str, [MemberState; 4]> = HashMap::new();
     for context in stages {
         let stage = context.stage;
-        if let Some(earlier) = stage.mean_with.as_ref().and_then(|name| members_after.get(name)) {
-            *members = means(members, earlier);
+        if let Some(earlier) = stage.mean_with.as_deref().and_then(|name| members_after.get(name)) {
+            *members = std::array::from_fn(|i| members[i].mean_with(&earlier[i]));
         }
         if !run_stage(*context, members, out)? {
             return Ok(false);
@@ -95,14 +95,6 @@ fn run_stages(stages: &[StageContext], members: &mut [MemberState; 4], out: &Pat
         members_after.insert(&stage.name, members.clone());
     }
     Ok(true)
-}
-
-/// Returns the mean of each member's weights with those that it had earlier.
-fn means<'a>(
-    members: &[MemberState<'a>; 4],
-    earlier: &[MemberState<'a>; 4],
-) -> [MemberState<'a>; 4] {
-    std::array::from_fn(|i| members[i].mean_with(&earlier[i]))
 }
 
 /// Runs a stage for all its learners. Returns false if the user interrupts it.

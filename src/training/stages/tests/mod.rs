@@ -1,5 +1,6 @@
 //! Complete trainings of a panel with a tiny model.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -56,6 +57,18 @@ store = "f32"
 "#
 );
 
+/// A joint stage after these, which hardly changes the weights that it begins with.
+const JOINED: &str = r#"
+[[stages]]
+name = "joined"
+kind = "sft"
+steps = 1
+batch = 2
+rate = 1e-12
+warmup = 1
+from = "medical_knowledge"
+"#;
+
 /// Configuration that adds adapters to the last stage.
 const LORA: &str = "[stages.lora]\nrank = 2\nalpha = 4.0\n";
 
@@ -104,9 +117,19 @@ fn panel_file(out: &Path, name: &str) -> Vec<u8> {
 }
 
 /// Reads a checkpoint in an output folder.
-fn checkpoint(out: &Path, name: &str) -> std::collections::HashMap<String, Tensor> {
+fn checkpoint(out: &Path, name: &str) -> HashMap<String, Tensor> {
     let tensors = load_checkpoint(&out.join(name), None).unwrap();
     tensors.into_iter().collect()
+}
+
+/// Returns the largest difference between values of decoder layers.
+fn largest_difference(a: &HashMap<String, Tensor>, b: &HashMap<String, Tensor>) -> f32 {
+    let layers = a.iter().filter(|(name, _)| name.starts_with("model.layers."));
+    let differences = layers.map(|(name, tensor)| {
+        let difference = (tensor - &b[name]).unwrap().abs().unwrap();
+        difference.flatten_all().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap()
+    });
+    differences.fold(0.0, f32::max)
 }
 
 /// Output folders of an uninterrupted and an interrupted training.
