@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use acem3::support::device::Placement;
-use acem3::support::device::environment;
+use acem3::support::device::environment::{self, Workload};
 use acem3::support::device::{DeviceChoice, DtypeChoice};
 use acem3::training::comparisons::encoders::peak_memory::peak;
 use acem3_experts::decoder::{CachedSequence, DecoderConfig, Head, KvCache, Trunk};
@@ -206,7 +206,7 @@ fn main() -> Result<()> {
     let dtype = args.next().unwrap_or("f32".to_owned());
     let device: DeviceChoice = device.parse().map_err(anyhow::Error::msg)?;
     let dtype = DtypeChoice::from_str(&dtype, true).map_err(anyhow::Error::msg)?;
-    environment::set_variables();
+    environment::set_variables(Workload::Judging);
     let placement = Placement::open(&device, dtype)?;
     let panel = RandomPanel::new(&size, &placement)?;
     let device = &placement.device;

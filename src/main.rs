@@ -14,11 +14,12 @@ fn main() -> ExitCode {
     if let Some(task) = isolated::requested_task() {
         return commands::isolated::run(&task);
     }
-    environment::set_variables();
-    isolated::enable();
     // The parser quotes arguments in its errors.
     if let Err(error) = secret_arguments::check(std::env::args_os()) {
         return exit::finish(Err(error));
     }
-    exit::finish(commands::run(&Cli::parse()))
+    let cli = Cli::parse();
+    environment::set_variables(cli.command.workload());
+    isolated::enable();
+    exit::finish(commands::run(&cli))
 }

@@ -15,7 +15,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use acem3::support::device::environment;
+use acem3::support::device::environment::{self, Workload};
 use acem3_vision::{ImageLimits, decode};
 use anyhow::{Result, bail};
 use candle::{DType, Device, Tensor};
@@ -85,7 +85,7 @@ pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
 
 /// Runs jobs from standard input until it ends. Writes seconds per image to standard output.
 pub(crate) fn work(folder: &Path) -> Result<()> {
-    environment::set_variables();
+    environment::set_variables(Workload::Judging);
     let encoder = ImageEncoder::load(folder, DType::F32)?;
     let side = encoder.side();
     let mut output = std::io::stdout().lock();

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
-use acem3::support::device::environment;
+use acem3::support::device::environment::{self, Workload};
 use acem3_experts::decoder::{CachedSequence, Head, KvCache, Trunk};
 use acem3_kernels::{BLOCK_TYPES, arrange_blocks};
 use anyhow::{Context as _, Result, bail};
@@ -19,7 +19,7 @@ use crate::model_files;
 
 /// Runs jobs until the input ends.
 pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
-    environment::set_variables();
+    environment::set_variables(Workload::Judging);
     let model = Model::load(folder, dtype)?;
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;

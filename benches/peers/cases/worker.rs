@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use acem3::support::device::environment;
+use acem3::support::device::environment::{self, Workload};
 use acem3_experts::Rating;
 use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::generate::{Engine, GenerationSettings, ImageTokens, PrefixCache};
@@ -26,7 +26,7 @@ use crate::worker::Weights;
 
 /// Runs jobs until the input ends.
 pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
-    environment::set_variables();
+    environment::set_variables(Workload::Judging);
     let panel = BenchPanel::load(folder, if dtype == "bf16" { DType::BF16 } else { DType::F32 })?;
     let texts_file = texts_file(folder, "acem3", dtype);
     let mut output = std::io::stdout().lock();

@@ -17,7 +17,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
-use acem3::support::device::environment;
+use acem3::support::device::environment::{self, Workload};
 use acem3_experts::train::{PreferenceExample, Sequence, TrainableModel, Trainer};
 use anyhow::{Result, bail};
 use serde_json::json;
@@ -116,7 +116,7 @@ impl Variants {
 
 /// Runs jobs from standard input until it ends. Writes seconds to standard output.
 pub(crate) fn work() -> Result<()> {
-    environment::set_variables();
+    environment::set_variables(Workload::Training);
     let mut variants = Variants::new()?;
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;

@@ -1,6 +1,7 @@
 //! The answers of a rater about a task. Scores and preferences are in the order of the case, whichever
 //! response the rater saw first.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,15 @@ impl Preference {
             Self::First => "a",
             Self::Second => "b",
             Self::Equal => "tie",
+        }
+    }
+
+    /// Returns the order of the responses: `Greater` if the first is better.
+    pub fn order(self) -> Ordering {
+        match self {
+            Self::First => Ordering::Greater,
+            Self::Second => Ordering::Less,
+            Self::Equal => Ordering::Equal,
         }
     }
 

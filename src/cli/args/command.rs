@@ -10,8 +10,9 @@ use super::judge::JudgeArgs;
 use super::man::ManArgs;
 use super::merge::MergeArgs;
 use super::panel::PanelArgs;
-use super::training::{EncodersArgs, TrainArgs};
+use super::training::{EncodersArgs, TrainArgs, TrainCommand};
 use super::verify::VerifyArgs;
+use crate::support::device::environment::Workload;
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
@@ -48,4 +49,16 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the man pages, one per command
     Man(ManArgs),
+}
+
+impl Command {
+    /// Returns what the command computes.
+    pub fn workload(&self) -> Workload {
+        let is_training = match self {
+            Self::Train(args) => !matches!(args.command, TrainCommand::Eval(_)),
+            Self::Encoders(_) => true,
+            _ => false,
+        };
+        if is_training { Workload::Training } else { Workload::Judging }
+    }
 }

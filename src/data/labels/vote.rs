@@ -80,6 +80,18 @@ impl Vote {
         }
     }
 
+    /// Returns the text of an order of the responses of two models: `a`, `b` or `tie`, or another text that
+    /// [`order`](Self::order) accepts if a model has such a name.
+    pub fn text_of(order: Ordering, models: [&str; 2]) -> &'static str {
+        let texts = match order {
+            Ordering::Greater => ["a", "model_a", ">"],
+            Ordering::Equal => ["tie", "equal", "="],
+            Ordering::Less => ["b", "model_b", "<"],
+        };
+        let is_clear = |text: &&str| Self::parse(text).order(models) == Ok(order);
+        texts.into_iter().find(is_clear).unwrap_or(texts[2])
+    }
+
     /// Returns the position that a text stands for: `Greater` for the first response, `Equal` for a tie,
     /// `Less` for the second; `None` for any other text.
     pub(super) fn position(text: &str) -> Option<Ordering> {
@@ -123,6 +135,20 @@ mod tests {
     use std::cmp::Ordering::{Equal, Greater, Less};
 
     use super::*;
+
+    #[test]
+    fn orders_of_any_models_can_be_read_back() {
+        let names = ["m", "a", "b", "tie", "equal", "model_a", "Model_B", "1", "second"];
+        for first in names {
+            for second in names.into_iter().filter(|name| *name != first) {
+                for order in [Less, Equal, Greater] {
+                    let text = Vote::text_of(order, [first, second]);
+                    assert_eq!(Vote::parse(text).order([first, second]), Ok(order), "{text}");
+                }
+            }
+        }
+        assert_eq!([Less, Equal, Greater].map(|o| Vote::text_of(o, ["m", "n"])), ["b", "tie", "a"]);
+    }
 
     #[test]
     fn votes_parse_positions_and_models() {

@@ -4,13 +4,28 @@
 //! is set. On Linux, the query reads `/proc/cpuinfo` and takes longer than a small product. glibc
 //! returns the memory of every large tensor to the system and asks for it again, which costs a third
 //! of the time of a small panel (`mallopt(3)`). Linux maps memory in pages of 4 kB, unless a program
-//! asks for large ones: decoding, which reads all weights for each token, is slower by a tenth. A
-//! running program cannot safely change its own environment. It therefore executes itself again with
-//! the variables set, in the same process.
+//! asks for large ones: decoding, which reads all weights for each token, is slower by a tenth.
+//!
+//! Training computes one part of a batch per processor. candle distributes each large elementwise
+//! operation of a part over all processors as well, through one pool of threads that wait in a loop,
+//! and glibc gives the memory of threads other than the first back to the system.
+//! Together that halves the speed of training on two processors.
+//!
+//! A running program cannot safely change its own environment. It therefore executes itself again
+//! with the variables set, in the same process.
 
 use std::ffi::OsStr;
 
-/// The variables, except for the number of threads. Other allocators ignore them.
+/// What the program computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Anything but training.
+    Judging,
+    /// Training of models.
+    Training,
+}
+
+/// Variables of the allocator. Other allocators ignore them.
 const ALLOCATOR_VARIABLES: [(&str, &str); 4] = [
     // The system may use pages of 2 MB.
     ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
@@ -20,19 +35,29 @@ const ALLOCATOR_VARIABLES: [(&str, &str); 4] = [
     ("MALLOC_TRIM_THRESHOLD_", "268435456"),
     ("MALLOC_TOP_PAD_", "33554432"),
 ];
+/// Variables of training, instead of the general ones of the same names.
+const TRAINING_VARIABLES: [(&str, &str); 4] = [
+    // The number of threads for an elementwise operation.
+    ("CANDLE_NUM_THREADS", "1"),
+    // All threads use the heap of the first, which keeps up to 2 GB and grows by 256 MB.
+    ("MALLOC_ARENA_MAX", "1"),
+    ("MALLOC_TRIM_THRESHOLD_", "2147483648"),
+    ("MALLOC_TOP_PAD_", "268435456"),
+];
 const THREADS_VARIABLE: &str = "RAYON_NUM_THREADS";
 
 /// Executes the program again with the variables in its environment that the user has not set.
 ///
 /// Returns if all are set or the program cannot be executed. In the second case, the program runs
 /// slower.
-pub fn set_variables() {
+pub fn set_variables(workload: Workload) {
     let is_set = |name: &str| {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-    let variables = ALLOCATOR_VARIABLES.into_iter().chain([(THREADS_VARIABLE, threads.as_str())]);
-    let missing: Vec<(&str, &str)> = variables.filter(|(name, _)| !is_set(name)).collect();
+    let mut missing: Vec<(&str, &str)> = variables(workload).collect();
+    missing.push((THREADS_VARIABLE, &threads));
+    missing.retain(|(name, _)| !is_set(name));
     if missing.is_empty() {
         return;
     }
@@ -50,5 +75,33 @@ pub fn set_variables() {
         }
         // `exec` returns only on an error. The program then continues.
         let _ = command.args(arguments).envs(missing).exec();
+    }
+}
+
+/// Returns the variables of a workload with their values, each once.
+fn variables(workload: Workload) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let own: &[_] = if workload == Workload::Training { &TRAINING_VARIABLES } else { &[] };
+    let is_own = |name: &str| own.iter().any(|(own, _)| *own == name);
+    own.iter()
+        .copied()
+        .chain(ALLOCATOR_VARIABLES.into_iter().filter(move |(name, _)| !is_own(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn training_has_its_own_values() {
+        let value = |workload, name: &str| {
+            let values: Vec<_> = variables(workload).filter(|(n, _)| *n == name).collect();
+            assert!(values.len() < 2, "{values:?}");
+            values.first().map(|(_, value)| *value)
+        };
+        assert_eq!(value(Workload::Judging, "CANDLE_NUM_THREADS"), None);
+        assert_eq!(value(Workload::Training, "CANDLE_NUM_THREADS"), Some("1"));
+        assert_eq!(value(Workload::Judging, "MALLOC_TOP_PAD_"), Some("33554432"));
+        assert_eq!(value(Workload::Training, "MALLOC_TOP_PAD_"), Some("268435456"));
+        assert_eq!(value(Workload::Training, "GLIBC_TUNABLES"), Some("glibc.malloc.hugetlb=1"));
     }
 }

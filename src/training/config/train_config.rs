@@ -122,7 +122,7 @@ impl TrainConfig {
         check_data_shares(&self.data_shares, stages)?;
         self.check_optimizer()?;
         self.check_stage_names()?;
-        check_means(&self.stages)?;
+        check_means(&self.stages, self.start.is_none())?;
         self.check_stage_order()?;
         self.check_new_projector()?;
         self.check_kept_adapters()?;

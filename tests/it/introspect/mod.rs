@@ -298,6 +298,11 @@ fn invalid_adviser_and_labels_are_rejected_before_training() {
     let not_records = error_of(&["--adviser", "cases.jsonl"]);
     assert!(not_records.contains("cases.jsonl line 1"), "{not_records}");
     assert!(not_records.contains("not a record"), "{not_records}");
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/demo");
+    let judge = ["judge", demo, "--limit", "4", "--samples", "4", "--out", "sampled"];
+    assert_eq!(folder.run(&judge).exit_code, 0);
+    let sampled = error_of(&["--adviser", "sampled"]);
+    assert!(sampled.contains("--adviser") && sampled.contains("--samples 1"), "{sampled}");
     let endpoint_args = ["--adviser", "http://127.0.0.1:9/v1", "--model", "m"];
     let labelled_cases = folder.read("phantoms/cases.jsonl");
     folder.write("phantoms/cases.jsonl", &labelled_cases.replace("\"final\"", "\"finale\""));

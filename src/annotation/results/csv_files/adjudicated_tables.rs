@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::annotation::journal::AdjudicationEntry;
 use crate::annotation::study::ADJUDICATOR;
+use crate::data::labels::Vote;
 use crate::support::tables::Table;
 
 /// Writes the decided scores.
@@ -27,11 +28,7 @@ pub(in crate::annotation::results) fn write_preferences(
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
     for entry in last_decisions(decided) {
         if let [first, second] = entry.models.as_slice() {
-            let preference = match entry.value {
-                1 => "a",
-                -1 => "b",
-                _ => "tie",
-            };
+            let preference = Vote::text_of(entry.value.cmp(&0), [first, second]);
             table.push_row([entry.case.as_str(), first, second, ADJUDICATOR, preference]);
         }
     }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::annotation::journal::{Preference, RatingState};
 use crate::annotation::results::rated_tasks::{RatedTask, rated_tasks};
 use crate::annotation::study::{Part, StudyPlan};
+use crate::data::labels::Vote;
 use crate::support::tables::Table;
 
 /// Writes the table. The models are in the order of the case.
@@ -15,8 +16,9 @@ pub(in crate::annotation::results) fn write(
     let mut table = Table::new(["case", "model_a", "model_b", "rater", "preference"]);
     for rated in rated_tasks(plan, ratings, Part::Responses).filter(RatedTask::is_submitted) {
         let models = rated.task.models();
-        let preference = rated.state.answers.preference.map(Preference::letter);
-        if let ([first, second], Some(preference)) = (models.as_slice(), preference) {
+        let order = rated.state.answers.preference.map(Preference::order);
+        if let ([first, second], Some(order)) = (models.as_slice(), order) {
+            let preference = Vote::text_of(order, [*first, *second]);
             table.push_row([&rated.task.case.id, *first, *second, rated.rater, preference]);
         }
     }

@@ -3,13 +3,15 @@
 use anyhow::{Result, bail};
 
 use super::stage_config::StageConfig;
+use super::stage_kind::StageKind;
 
 /// Checks that every stage of kind `mean` names an earlier stage and has no keys of a training, and that
-/// no other stage names one.
+/// no other stage names one. `is_decoder_new`: the training begins without a decoder, so the
+/// named stage must not come before the first one that trains it.
 ///
 /// # Errors
 /// Errors name the stage and the key.
-pub(crate) fn check_means(stages: &[StageConfig]) -> Result<()> {
+pub(crate) fn check_means(stages: &[StageConfig], is_decoder_new: bool) -> Result<()> {
     for (i, stage) in stages.iter().enumerate() {
         let name = &stage.name;
         match (&stage.mean_with, stage.is_mean()) {
@@ -20,8 +22,15 @@ pub(crate) fn check_means(stages: &[StageConfig]) -> Result<()> {
                  hint: `mean_with = \"NAME\"` names an earlier stage"
             ),
             (Some(other), true) => {
-                if !stages[..i].iter().any(|earlier| earlier.name == *other) {
+                let Some(named) = stages[..i].iter().position(|earlier| earlier.name == *other)
+                else {
                     bail!("stage {name}: mean_with: no earlier stage has the name {other:?}");
+                };
+                if is_decoder_new && stages[..=named].iter().all(|s| s.kind == StageKind::Encoder) {
+                    bail!(
+                        "stage {name}: mean_with: {other} trains the encoder alone, before there is a decoder\n\
+                         hint: name a later stage"
+                    );
                 }
                 check_untrained(stage)?;
             }

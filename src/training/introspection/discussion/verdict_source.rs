@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use acem3_experts::prompt::Form;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::judging::judge::recorded_verdict::RecordedVerdict;
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
@@ -60,6 +60,24 @@ impl VerdictSource {
         Ok((Self::Recorded { source, verdicts }, records.state()))
     }
 
+    /// Checks that the analyses of recorded verdicts fit their scores, which training data need.
+    ///
+    /// # Errors
+    /// If the scores of a verdict are means over several samples. The error names the case.
+    pub fn check_suggestions(&self) -> Result<()> {
+        let Self::Recorded { verdicts, .. } = self else {
+            return Ok(());
+        };
+        let sampled = verdicts.iter().filter(|(_, verdict)| has_alternatives(verdict));
+        if let Some((case, _)) = sampled.map(|(pair, _)| pair).min() {
+            bail!(
+                "case {case}: the scores are means over several samples, so they fit no analysis\n\
+                 hint: judge the cases with --samples 1"
+            );
+        }
+        Ok(())
+    }
+
     /// Returns a name that identifies the source.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -99,4 +117,12 @@ impl VerdictSource {
             }
         }
     }
+}
+
+/// Returns true if a score of the verdict is a mean over several samples.
+fn has_alternatives(verdict: &RecordedVerdict) -> bool {
+    let scores = verdict.orders.iter().flat_map(|order| {
+        order.aspects.values().flat_map(|scores| scores.values()).chain([&order.conclusion])
+    });
+    scores.into_iter().any(|scores| scores.alternatives.is_some())
 }

@@ -41,6 +41,6 @@ impl TrainingTask for AttributeTask<'_> {
     fn validation_note(&self, images: &[AttributeExample]) -> Result<String, Error> {
         let accuracies = self.classifier.accuracy(images)?.into_iter();
         let accuracies: Vec<String> = accuracies.map(|a| format!("{a:.2}")).collect();
-        Ok(accuracies.join(" "))
+        Ok(format!(" (by attribute {})", accuracies.join(" ")))
     }
 }

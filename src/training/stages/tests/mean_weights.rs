@@ -55,6 +55,23 @@ fn mean_can_be_the_last_stage() {
 }
 
 #[test]
+fn mean_needs_the_decoder_of_both_stages() {
+    let encoder =
+        "[[stages]]\nname = \"encoder\"\nkind = \"encoder\"\nsteps = 1\nbatch = 2\nrate = 1e-3\n";
+    let stages = CONFIG.replacen("[[stages]]", &format!("{encoder}\n[[stages]]"), 1);
+    let read = |mean_with: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("train.toml");
+        let mean = MEAN.replace("\"sft\"", &format!("{mean_with:?}"));
+        std::fs::write(&path, format!("{stages}{mean}")).unwrap();
+        TrainConfig::read(&path)
+    };
+    read("sft").unwrap();
+    let error = format!("{:#}", read("encoder").unwrap_err());
+    assert!(error.contains("encoder trains the encoder alone"), "{error}");
+}
+
+#[test]
 fn mean_needs_an_earlier_stage_and_no_keys_of_a_training() {
     let error = |from: &str, to: &str| {
         let stage = MEAN.replace(from, to);

@@ -72,7 +72,10 @@ impl Sources<'_> {
             let chat = self.open_chat(&adviser)?;
             Adviser::Endpoint(Box::new(AdviserEndpoint::new(chat, knowledge, self.rubric.clone())?))
         } else {
-            Adviser::Verdicts(self.open_verdicts(adviser)?)
+            let verdicts = self.open_verdicts(adviser)?;
+            // A run would notice only after the first training.
+            verdicts.check_suggestions().context("--adviser")?;
+            Adviser::Verdicts(verdicts)
         };
         Ok(Discussion { adviser, reviewer: self.open_reviewer()?, max_attempts: args.attempts })
     }
