@@ -153,9 +153,9 @@ impl AttributeClassifier {
         ShardLoss::new(loss_sum, weight_sum, hits, tokens)
     }
 
-    /// Returns the accuracy of each attribute over the examples in which it is known; 0 if there
-    /// are none.
-    pub fn accuracy(&self, examples: &[AttributeExample]) -> Result<Vec<f64>, Error> {
+    /// Returns the accuracy of each attribute over the examples in which it is known; `None` if
+    /// there are none.
+    pub fn accuracy(&self, examples: &[AttributeExample]) -> Result<Vec<Option<f64>>, Error> {
         let logits = self.logits(&self.features(examples)?)?;
         let mut start = 0;
         let mut accuracies = Vec::with_capacity(self.class_counts.len());
@@ -171,7 +171,7 @@ impl AttributeClassifier {
             let (correct, total) = known.fold((0.0, 0.0), |(correct, total), is_correct| {
                 (correct + f64::from(u8::from(is_correct)), total + 1.0)
             });
-            accuracies.push(correct / f64::max(total, 1.0));
+            accuracies.push((total > 0.0).then_some(correct / total));
         }
         Ok(accuracies)
     }

@@ -37,10 +37,12 @@ impl TrainingTask for AttributeTask<'_> {
         self.classifier.loss(images)
     }
 
-    /// Returns the accuracy of each attribute.
+    /// Returns the accuracy of each attribute; a dash if no image has a known class.
     fn validation_note(&self, images: &[AttributeExample]) -> Result<String, Error> {
         let accuracies = self.classifier.accuracy(images)?.into_iter();
-        let accuracies: Vec<String> = accuracies.map(|a| format!("{a:.2}")).collect();
+        let format =
+            |accuracy: Option<f64>| accuracy.map_or("–".to_owned(), |a| format!("{a:.2}"));
+        let accuracies: Vec<String> = accuracies.map(format).collect();
         Ok(format!(" (by attribute {})", accuracies.join(" ")))
     }
 }
