@@ -13,9 +13,13 @@ fn judge(folder: &Folder, engine: &MockEngine, out: &str, flags: &[&str]) -> Pro
 
 #[test]
 fn every_engine_gives_verdicts_in_every_form() {
-    for (owner, flag) in
-        [("vllm", None), ("llamacpp", None), ("someone", None), ("someone", Some("sglang"))]
-    {
+    for (owner, flag) in [
+        ("vllm", None),
+        ("sglang", None),
+        ("llamacpp", None),
+        ("someone", None),
+        ("someone", Some("sglang")),
+    ] {
         let engine = MockEngine::start(EngineSettings { owner, ..EngineSettings::default() });
         for form in ["pair", "single", "list", "correctness"] {
             let folder = Folder::with_cases(3);
@@ -87,6 +91,30 @@ fn run_states_what_the_handshake_found() {
     assert_eq!(server["logprobs"], "masked");
     assert_eq!(server["image_tokens"], 16);
     assert_eq!(server["repeatable"], true);
+}
+
+/// SGLang answers with the base if a request has the name of an adapter alone.
+#[test]
+fn adapters_of_sglang_need_the_name_of_their_base() {
+    let engine = MockEngine::start(EngineSettings {
+        owner: "sglang",
+        models: &["base", "expression"],
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(1);
+    let judge = |out: &str, model: &str| {
+        super::judge(&folder, out, &["--panel", &engine.url, "--model", model])
+    };
+    let alone = judge("alone", "expression");
+    assert_eq!(alone.exit_code, 2);
+    assert!(alone.stderr.contains("SGLang answers with base"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("hint: name the model base:expression"), "{}", alone.stderr);
+    for (out, model) in [("base", "base"), ("adapter", "base:expression")] {
+        let result = judge(out, model);
+        assert_eq!(result.exit_code, 0, "{}", result.stderr);
+        let server = &folder.manifest(out)["servers"][0];
+        assert_eq!((&server["engine"], &server["version"]), (&json!("sglang"), &json!("0.5.23")));
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::mock_http::{read_headers, write_reply, write_text_reply};
 /// How the mock behaves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EngineSettings {
-    /// The owner of its models: `vllm`, `llamacpp` or another one.
+    /// The owner of its models: `vllm`, `sglang`, `llamacpp` or another one.
     pub(crate) owner: &'static str,
     /// Its models; empty for `judge`.
     pub(crate) models: &'static [&'static str],
@@ -222,12 +222,21 @@ impl Shared {
                 let models =
                     if self.settings.models.is_empty() { &["judge"] } else { self.settings.models };
                 let owner = self.settings.owner;
-                let entry = |id| json!({"id": id, "owned_by": owner, "max_model_len": 32768});
+                let entry = |id: &&str| match models.split_first() {
+                    // SGLang lists its adapters after the base.
+                    Some((base, adapters)) if owner == "sglang" && adapters.contains(id) => {
+                        json!({"id": id, "owned_by": owner, "parent": base, "max_model_len": null})
+                    }
+                    _ => json!({"id": id, "owned_by": owner, "max_model_len": 32768}),
+                };
                 let entries: Vec<Value> = models.iter().map(entry).collect();
                 write_reply(stream, 200, &json!({"object": "list", "data": entries}), None)?;
             }
             "/version" if self.settings.owner == "vllm" => {
                 write_reply(stream, 200, &json!({"version": "0.32.0"}), None)?;
+            }
+            "/server_info" if self.settings.owner == "sglang" => {
+                write_reply(stream, 200, &json!({"version": "0.5.23"}), None)?;
             }
             "/tokenize" if self.settings.tokenizes => {
                 let body: Value = serde_json::from_slice(body).unwrap();

@@ -32,7 +32,15 @@ pub(super) async fn detect(
     let models = get("models").await?;
     let entry = models.as_ref().map(|models| find_model(model, models)).transpose()?.flatten();
     let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
-    let version = get("/version").await?.and_then(|v| Some(v["version"].as_str()?.to_owned()));
+    let is_sglang = match model.engine {
+        Some(engine) => engine == ServingEngine::Sglang,
+        None => owner == "sglang",
+    };
+    if let Some(entry) = entry.as_ref().filter(|_| is_sglang) {
+        check_adapter_name(model, entry)?;
+    }
+    let version = get("/version").await?.as_ref().and_then(version_of);
+    let version = if is_sglang { version.or(sglang_version(transport).await) } else { version };
     let props = match version {
         Some(_) => None,
         None => get("/props").await?,
@@ -52,6 +60,36 @@ pub(super) async fn detect(
     });
     let lists_model = entry.is_some();
     Ok(DetectedServer { engine, version: version.or(build), context, lists_model })
+}
+
+/// Returns the version that a server states.
+fn version_of(response: &Value) -> Option<String> {
+    response["version"].as_str().map(str::to_owned)
+}
+
+/// Returns the version of an SGLang server; `None` if it keeps this page for administrators.
+async fn sglang_version(transport: &Transport) -> Option<String> {
+    for path in ["/server_info", "/get_server_info"] {
+        let info = transport.get_json(path).await.ok().flatten();
+        if let Some(version) = info.as_ref().and_then(version_of) {
+            return Some(version);
+        }
+    }
+    None
+}
+
+/// Checks the name of an adapter. SGLang lists its own name, and answers with the base for it; the name that
+/// gets the adapter begins with that of the base.
+fn check_adapter_name(model: &ServedModel, entry: &Value) -> Result<(), HandshakeError> {
+    let is_adapter = entry["id"].as_str() == Some(&model.model);
+    match entry["parent"].as_str().filter(|_| is_adapter) {
+        Some(base) => Err(HandshakeError::AdapterName {
+            model: model.to_string(),
+            adapter: model.model.clone(),
+            base: base.to_owned(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the entry of a model in the list of a server; `None` if the response is no such list.

@@ -27,6 +27,19 @@ pub(in crate::judging::served) enum HandshakeError {
         /// The models of the server.
         known: String,
     },
+    /// The name of an adapter, for which the server answers with the base.
+    #[error(
+        "{model}: SGLang answers with {base} if a request has the name of an adapter alone\n\
+         hint: name the model {base}:{adapter}"
+    )]
+    AdapterName {
+        /// The model and its URL.
+        model: String,
+        /// The name of the adapter.
+        adapter: String,
+        /// The name of the base.
+        base: String,
+    },
     /// The server rejects an option that the user passed.
     #[error("{model}: the server rejects `{option}`\nhint: omit {flag}")]
     RejectedOption {
