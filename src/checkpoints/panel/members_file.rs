@@ -89,6 +89,7 @@ impl MembersFile {
         let name = path.display();
         let text = regular_file::read_to_string(path)
             .with_context(|| format!("{name}: cannot be read"))?;
+        check_no_key(&text).with_context(|| name.to_string())?;
         let file: Self =
             toml::from_str(&text).with_context(|| format!("{name}: not a members file"))?;
         if file.schema != 1 {
@@ -362,4 +363,20 @@ fn resolve_member(
     let id = name.to_string_lossy();
     let found = downloads.download(&id, filter);
     found.map_err(|error| error.into_error(&id))
+}
+
+/// Checks that no key of a server stands in the file. The error of the parser would quote its line.
+fn check_no_key(text: &str) -> Result<()> {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let members = table.get("members").and_then(toml::Value::as_table);
+    let entries = members.into_iter().flat_map(toml::Table::values);
+    let tables = [&table].into_iter().chain(entries.filter_map(toml::Value::as_table));
+    let mut keys = tables.flat_map(toml::Table::keys);
+    match keys.find(|key| ["api_key", "key", "token"].contains(&key.as_str())) {
+        Some(key) => bail!(
+            "{key}: keys of servers come from the environment only\n\
+             hint: remove {key} and write `api_key_env = \"NAME\"` with the name of the variable that has the key"
+        ),
+        None => Ok(()),
+    }
 }

@@ -31,6 +31,16 @@ pub struct EarlierUsage {
     pub jobs: u64,
 }
 
+impl std::iter::Sum for ServerUsage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, usage| Self {
+            requests: sum.requests.saturating_add(usage.requests),
+            prompt_tokens: sum.prompt_tokens.saturating_add(usage.prompt_tokens),
+            written_tokens: sum.written_tokens.saturating_add(usage.written_tokens),
+        })
+    }
+}
+
 impl ServerUsage {
     /// Returns the difference from an earlier count, multiplied by a factor.
     #[must_use]

@@ -116,6 +116,8 @@ fn merged_manifest(set: &ShardSet) -> Manifest {
         merged: merged.collect(),
         servers,
         warning: manifests().find_map(|m| m.warning.clone()),
+        // Unknown if a shard does not state it.
+        usage: manifests().map(|m| m.usage).sum(),
         device: devices.join(", "),
         status: RunStatus::Running,
         error: None,

@@ -35,10 +35,21 @@ impl AccessToken {
 
     /// Replaces the token in a text, for example in an answer of a server that repeats it.
     pub(crate) fn hide_in<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.0.len() >= MIN_HIDDEN_BYTES && text.contains(&self.0) {
-            Cow::Owned(text.replace(&self.0, HIDDEN))
+        // Some writers of JSON escape slashes.
+        let escaped = self.0.replace('/', "\\/");
+        let forms = [self.0.as_str(), escaped.as_str()];
+        if self.0.len() >= MIN_HIDDEN_BYTES && forms.iter().any(|form| text.contains(form)) {
+            Cow::Owned(text.replace(forms[0], HIDDEN).replace(forms[1], HIDDEN))
         } else {
             Cow::Borrowed(text)
+        }
+    }
+
+    /// Replaces the token in the body of a response. A body that is not UTF-8 stays as it is.
+    pub(crate) fn hide_in_body(&self, body: Vec<u8>) -> Vec<u8> {
+        match std::str::from_utf8(&body).map(|text| self.hide_in(text)) {
+            Ok(Cow::Owned(hidden)) => hidden.into_bytes(),
+            Ok(Cow::Borrowed(_)) | Err(_) => body,
         }
     }
 }
@@ -58,6 +69,13 @@ mod tests {
         let token = AccessToken::new(" sk-123456\n").unwrap();
         assert_eq!(format!("{token:?}"), "AccessToken(…)");
         assert_eq!(token.hide_in("no key sk-123456!"), "no key …!");
+        let slashed = AccessToken::new("sk/123/456").unwrap();
+        assert_eq!(slashed.hide_in(r"sk\/123\/456 sk/123/456"), "… …");
+        assert_eq!(
+            slashed.hide_in_body(br#"{"a":"sk\/123\/456"}"#.to_vec()),
+            "{\"a\":\"…\"}".as_bytes()
+        );
+        assert_eq!(slashed.hide_in_body(b"\xffsk".to_vec()), b"\xffsk");
         assert_eq!(AccessToken::new("a").unwrap().hide_in("a key"), "a key");
         assert_eq!(AccessToken::new(" "), None);
         assert!(token.is_word() && !AccessToken::new("a\nb").unwrap().is_word());

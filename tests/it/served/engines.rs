@@ -109,6 +109,8 @@ fn adapters_of_sglang_need_the_name_of_their_base() {
     assert_eq!(alone.exit_code, 2);
     assert!(alone.stderr.contains("SGLang answers with base"), "{}", alone.stderr);
     assert!(alone.stderr.contains("hint: name the model base:expression"), "{}", alone.stderr);
+    let flags = ["--panel", &engine.url, "--model", "expression", "--engine", "openai"];
+    assert_eq!(super::judge(&folder, "openai", &flags).exit_code, 2);
     for (out, model) in [("base", "base"), ("adapter", "base:expression")] {
         let result = judge(out, model);
         assert_eq!(result.exit_code, 0, "{}", result.stderr);

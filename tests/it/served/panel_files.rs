@@ -92,6 +92,9 @@ fn malformed_members_are_errors() {
     let misspelt = served("conclusion").replace("model", "text_olny = true, model");
     let error = judge(&format!("{three}{misspelt}"));
     assert!(error.contains("unknown field `text_olny`"), "{error}");
+    let with_key = served("conclusion").replace("model", "api_key = \"sk-123456\", model");
+    let error = judge(&format!("{three}{with_key}"));
+    assert!(error.contains("api_key_env") && !error.contains("sk-123456"), "{error}");
 }
 
 #[test]

@@ -42,6 +42,26 @@ fn key_comes_from_the_environment_and_appears_nowhere() {
     assert!(missing.stderr.contains("JUDGE_KEY has no key"), "{}", missing.stderr);
 }
 
+/// A server may repeat the key in an answer.
+#[test]
+fn key_in_an_answer_is_replaced() {
+    let key = "sk-very/secret-123456";
+    let engine = MockEngine::start(EngineSettings {
+        owner: "someone",
+        key: Some(key),
+        answers_as: Some(key),
+        ..EngineSettings::default()
+    });
+    let folder = Folder::with_cases(1);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--api-key-env", "JUDGE_KEY"];
+    let result = judge_with_env(&folder, "out", &flags, &[("JUDGE_KEY", key)]);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(result.stderr.contains("its answers name the model …"), "{}", result.stderr);
+    for file in ["out/records.jsonl", "out/run.json"] {
+        assert!(!folder.read(file).contains(key));
+    }
+}
+
 #[test]
 fn each_member_sends_its_own_key() {
     let engine = MockEngine::start(EngineSettings {

@@ -32,10 +32,7 @@ pub(super) async fn detect(
     let models = get("models").await?;
     let entry = models.as_ref().map(|models| find_model(model, models)).transpose()?.flatten();
     let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
-    let is_sglang = match model.engine {
-        Some(engine) => engine == ServingEngine::Sglang,
-        None => owner == "sglang",
-    };
+    let is_sglang = owner == "sglang" || model.engine == Some(ServingEngine::Sglang);
     if let Some(entry) = entry.as_ref().filter(|_| is_sglang) {
         check_adapter_name(model, entry)?;
     }

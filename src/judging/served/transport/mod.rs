@@ -219,10 +219,15 @@ impl Transport {
             return Err(self.read_error(response).await);
         }
         let body = read_body(&mut response, MAX_RESPONSE_BYTES).await;
-        body.map_err(|error| failed(&error))?.ok_or_else(|| {
+        let body = body.map_err(|error| failed(&error))?.ok_or_else(|| {
             AttemptError::Final(RequestError::Rejected(format!(
                 "the response is longer than {MAX_RESPONSE_BYTES} bytes"
             )))
+        })?;
+        // Records, reports and messages contain parts of the response.
+        Ok(match &self.key {
+            Some(key) => key.hide_in_body(body),
+            None => body,
         })
     }
 
