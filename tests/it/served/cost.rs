@@ -55,3 +55,18 @@ fn run_stops_at_its_largest_cost_and_resumes() {
         folder.manifest("whole")["usage"]["requests"]
     );
 }
+
+#[test]
+fn merged_shards_state_all_requests() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(5);
+    let flags = ["--panel", &engine.url, "--model", "judge"];
+    assert_eq!(super::judge(&folder, "whole", &flags).exit_code, 0);
+    for (out, shard) in [("first", "1/2"), ("second", "2/2")] {
+        let result = super::judge(&folder, out, &[&flags[..], &["--shard", shard]].concat());
+        assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    }
+    let merged = folder.run(&["merge", "first", "second", "--out", "merged"]);
+    assert_eq!(merged.exit_code, 0, "{}", merged.stderr);
+    assert_eq!(folder.manifest("merged")["usage"], folder.manifest("whole")["usage"]);
+}
