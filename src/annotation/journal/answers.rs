@@ -41,11 +41,7 @@ impl Preference {
 
     /// Returns the value of the preference: 1 for the first, −1 for the second, 0 for none.
     pub fn value(self) -> f64 {
-        match self {
-            Self::First => 1.0,
-            Self::Second => -1.0,
-            Self::Equal => 0.0,
-        }
+        f64::from(self.order() as i8)
     }
 
     /// Returns the preference with the responses exchanged.

@@ -365,8 +365,9 @@ fn resolve_member(
     found.map_err(|error| error.into_error(&id))
 }
 
-/// Checks that no key of a server stands in the file. The error of the parser would quote its line.
+/// Checks that the file contains no key of a server, because the parser quotes the line of an unknown field.
 fn check_no_key(text: &str) -> Result<()> {
+    // The parser reports malformed TOML afterwards.
     let table: toml::Table = toml::from_str(text).unwrap_or_default();
     let members = table.get("members").and_then(toml::Value::as_table);
     let entries = members.into_iter().flat_map(toml::Table::values);

@@ -168,10 +168,19 @@ impl RecordedOrder {
 impl RecordedVerdict {
     /// Returns true if the judge looked something up.
     pub fn has_lookups(&self) -> bool {
-        let mut scores = self.orders.iter().flat_map(|order| {
+        self.all_scores().any(|scores| scores.lookups.is_some())
+    }
+
+    /// Returns true if a score is the mean over several samples.
+    pub fn has_alternatives(&self) -> bool {
+        self.all_scores().any(|scores| scores.alternatives.is_some())
+    }
+
+    /// Returns the scores of all criteria and of the conclusion, in all presentation orders.
+    fn all_scores(&self) -> impl Iterator<Item = &ResponseScores> {
+        self.orders.iter().flat_map(|order| {
             order.aspects.values().flat_map(BTreeMap::values).chain([&order.conclusion])
-        });
-        scores.any(|scores| scores.lookups.is_some())
+        })
     }
 
     /// Converts a verdict.

@@ -6,10 +6,10 @@
 //! of the time of a small panel (`mallopt(3)`). Linux maps memory in pages of 4 kB, unless a program
 //! asks for large ones: decoding, which reads all weights for each token, is slower by a tenth.
 //!
-//! Training computes one part of a batch per processor. candle distributes each large elementwise
-//! operation of a part over all processors as well, through one pool of threads that wait in a loop,
-//! and glibc gives the memory of threads other than the first back to the system.
-//! Together that halves the speed of training on two processors.
+//! Training has one worker per processor. By default candle also splits each large elementwise operation
+//! over all processors. The workers then wait for each other, because candle has only one pool of threads
+//! for this. And glibc returns the memory of all threads but the first to the system. Both together halve
+//! the speed of training on two processors.
 //!
 //! A running program cannot safely change its own environment. It therefore executes itself again
 //! with the variables set, in the same process.
@@ -25,8 +25,8 @@ pub enum Workload {
     Training,
 }
 
-/// Variables of the allocator. Other allocators ignore them.
-const ALLOCATOR_VARIABLES: [(&str, &str); 4] = [
+/// Variables of judging. They are for the allocator of glibc; other allocators ignore them.
+const JUDGING_VARIABLES: &[(&str, &str)] = &[
     // The system may use pages of 2 MB.
     ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
     // Tensors up to 32 MB come from the heap.
@@ -35,8 +35,10 @@ const ALLOCATOR_VARIABLES: [(&str, &str); 4] = [
     ("MALLOC_TRIM_THRESHOLD_", "268435456"),
     ("MALLOC_TOP_PAD_", "33554432"),
 ];
-/// Variables of training, instead of the general ones of the same names.
-const TRAINING_VARIABLES: [(&str, &str); 4] = [
+/// Variables of training.
+const TRAINING_VARIABLES: &[(&str, &str)] = &[
+    ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
+    ("MALLOC_MMAP_THRESHOLD_", "33554432"),
     // The number of threads for an elementwise operation.
     ("CANDLE_NUM_THREADS", "1"),
     // All threads use the heap of the first, which keeps up to 2 GB and grows by 256 MB.
@@ -55,7 +57,7 @@ pub fn set_variables(workload: Workload) {
         std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != OsStr::new("0"))
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-    let mut missing: Vec<(&str, &str)> = variables(workload).collect();
+    let mut missing: Vec<(&str, &str)> = variables(workload).to_vec();
     missing.push((THREADS_VARIABLE, &threads));
     missing.retain(|(name, _)| !is_set(name));
     if missing.is_empty() {
@@ -79,12 +81,11 @@ pub fn set_variables(workload: Workload) {
 }
 
 /// Returns the variables of a workload with their values, each once.
-fn variables(workload: Workload) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let own: &[_] = if workload == Workload::Training { &TRAINING_VARIABLES } else { &[] };
-    let is_own = |name: &str| own.iter().any(|(own, _)| *own == name);
-    own.iter()
-        .copied()
-        .chain(ALLOCATOR_VARIABLES.into_iter().filter(move |(name, _)| !is_own(name)))
+fn variables(workload: Workload) -> &'static [(&'static str, &'static str)] {
+    match workload {
+        Workload::Judging => JUDGING_VARIABLES,
+        Workload::Training => TRAINING_VARIABLES,
+    }
 }
 
 #[cfg(test)]
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn training_has_its_own_values() {
         let value = |workload, name: &str| {
-            let values: Vec<_> = variables(workload).filter(|(n, _)| *n == name).collect();
+            let values: Vec<_> = variables(workload).iter().filter(|(n, _)| *n == name).collect();
             assert!(values.len() < 2, "{values:?}");
             values.first().map(|(_, value)| *value)
         };

@@ -33,11 +33,13 @@ pub(super) async fn detect(
     let entry = models.as_ref().map(|models| find_model(model, models)).transpose()?.flatten();
     let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
     let is_sglang = owner == "sglang" || model.engine == Some(ServingEngine::Sglang);
-    if let Some(entry) = entry.as_ref().filter(|_| is_sglang) {
+    if is_sglang && let Some(entry) = &entry {
         check_adapter_name(model, entry)?;
     }
-    let version = get("/version").await?.as_ref().and_then(version_of);
-    let version = if is_sglang { version.or(sglang_version(transport).await) } else { version };
+    let version = match get("/version").await?.as_ref().and_then(version_of) {
+        None if is_sglang => sglang_version(transport).await,
+        version => version,
+    };
     let props = match version {
         Some(_) => None,
         None => get("/props").await?,
@@ -59,7 +61,7 @@ pub(super) async fn detect(
     Ok(DetectedServer { engine, version: version.or(build), context, lists_model })
 }
 
-/// Returns the version that a server states.
+/// Returns the version in a response.
 fn version_of(response: &Value) -> Option<String> {
     response["version"].as_str().map(str::to_owned)
 }
@@ -75,8 +77,8 @@ async fn sglang_version(transport: &Transport) -> Option<String> {
     None
 }
 
-/// Checks the name of an adapter. SGLang lists its own name, and answers with the base for it; the name that
-/// gets the adapter begins with that of the base.
+/// Checks that the model is not the name of an adapter alone. SGLang lists this name, but answers with the
+/// base for it. Only a name such as `base:adapter` selects the adapter.
 fn check_adapter_name(model: &ServedModel, entry: &Value) -> Result<(), HandshakeError> {
     let is_adapter = entry["id"].as_str() == Some(&model.model);
     match entry["parent"].as_str().filter(|_| is_adapter) {

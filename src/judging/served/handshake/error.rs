@@ -27,7 +27,7 @@ pub(in crate::judging::served) enum HandshakeError {
         /// The models of the server.
         known: String,
     },
-    /// The name of an adapter, for which the server answers with the base.
+    /// The model is the name of an adapter alone. The server would answer with its base.
     #[error(
         "{model}: SGLang answers with {base} if a request has the name of an adapter alone\n\
          hint: name the model {base}:{adapter}"

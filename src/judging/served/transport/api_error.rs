@@ -22,9 +22,7 @@ pub(super) fn error_message(body: &[u8], key: Option<&AccessToken>) -> String {
             [&json["error"]["message"], &json["error"], &json["message"], &json["detail"]];
         candidates.into_iter().find_map(Value::as_str)
     });
-    // JSON is written again, because its strings may have an escaped key.
-    let body = json.as_ref().map_or_else(|| text.clone(), |json| Cow::Owned(json.to_string()));
-    let line = message.unwrap_or(&body).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = message.unwrap_or(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = key.map_or(Cow::Borrowed(line.as_str()), |key| key.hide_in(&line));
     let line = hide_url_secrets(&escape_control_chars(&line)).into_owned();
     if line.is_empty() {

@@ -6,8 +6,8 @@ use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
 
 /// Checks that every stage of kind `mean` names an earlier stage and has no keys of a training, and that
-/// no other stage names one. `is_decoder_new`: the training begins without a decoder, so the
-/// named stage must not come before the first one that trains it.
+/// no other stage names one. `is_decoder_new`: the training starts from random weights, so stages that
+/// come before any training of the decoder have none, and cannot be named.
 ///
 /// # Errors
 /// Errors name the stage and the key.

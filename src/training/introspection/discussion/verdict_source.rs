@@ -68,7 +68,7 @@ impl VerdictSource {
         let Self::Recorded { verdicts, .. } = self else {
             return Ok(());
         };
-        let sampled = verdicts.iter().filter(|(_, verdict)| has_alternatives(verdict));
+        let sampled = verdicts.iter().filter(|(_, verdict)| verdict.has_alternatives());
         if let Some((case, _)) = sampled.map(|(pair, _)| pair).min() {
             bail!(
                 "case {case}: the scores are means over several samples, so they fit no analysis\n\
@@ -117,12 +117,4 @@ impl VerdictSource {
             }
         }
     }
-}
-
-/// Returns true if a score of the verdict is a mean over several samples.
-fn has_alternatives(verdict: &RecordedVerdict) -> bool {
-    let scores = verdict.orders.iter().flat_map(|order| {
-        order.aspects.values().flat_map(|scores| scores.values()).chain([&order.conclusion])
-    });
-    scores.into_iter().any(|scores| scores.alternatives.is_some())
 }
