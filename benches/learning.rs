@@ -22,7 +22,7 @@ use acem3::training::{Precision, TrainConfig};
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Parameters, Schedule, Sequence, TrainableModel, Trainer,
+    Batch, Optimizer, OptimizerConfig, Parameters, Schedule, Sequence, TrainableModel, Trainer,
 };
 use anyhow::{Context, Result, bail};
 
@@ -89,7 +89,7 @@ fn main() -> Result<()> {
     let parameters = parameters.freeze(&frozen_prefixes(frozen_layers));
     let model = TrainableModel::load(&parameters.builder(), &model_config()?, 0)?
         .with_recomputation(recompute);
-    let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
+    let optimizer = Optimizer::new(parameters.trainable(), OptimizerConfig::default());
     let optimizer =
         optimizer.with_master_weights(|name, var| start.master_value(name, var.shape()))?;
     let schedule = Schedule { peak: 1e-5, warmup: 1, steps: 1000, floor: 1.0 };

@@ -11,6 +11,8 @@
 
 #[path = "../tests/it/served/constrained_text.rs"]
 mod constrained_text;
+#[path = "../tests/it/served/engine_settings.rs"]
+mod engine_settings;
 #[path = "../tests/it/served/mock_engine.rs"]
 mod mock_engine;
 #[path = "../tests/it/served/mock_http.rs"]

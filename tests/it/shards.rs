@@ -189,7 +189,7 @@ fn merge_refuses_what_does_not_belong_together() {
     folder.judge("other-source", &["--shard", "2/3"]);
     for (shards, message) in [
         (&["a", "c"][..], "shard 2 of 3 is missing"),
-        (&["a", "c"], "judge with --shard 2/3"),
+        (&["a", "c"], "with --shard 2/3 and a new --out: "),
         (&["a", "b", "c", "again"], "both are shard 3 of 3"),
         (&["a", "b", "b"], "both are shard 2 of 3"),
         (&["a", "other-judge", "c"], "verdicts of two judges (orders was both, is single)"),
@@ -220,10 +220,17 @@ fn merge_refuses_what_does_not_belong_together() {
         assert!(refused.stderr.contains("not the records that the run"), "{}", refused.stderr);
         assert!(!folder.path("merged/records.jsonl").exists());
     }
-    // An interrupted merge can be repeated.
+    // An interrupted merge can be repeated, and so can a partial and a complete one.
     folder.write("b/records.jsonl", &text);
-    assert_eq!(merge(&folder, &shards, "merged", &[]).exit_code, 0);
-    assert_eq!(folder.read("merged/records.jsonl"), folder.read("all/records.jsonl"));
+    assert_eq!(merge(&folder, &shards[..2], "merged", &["--partial"]).exit_code, 0);
+    for _ in 0..2 {
+        assert_eq!(merge(&folder, &shards, "merged", &[]).exit_code, 0);
+        assert_eq!(folder.read("merged/records.jsonl"), folder.read("all/records.jsonl"));
+    }
+    // Edited records stay.
+    folder.write("merged/records.jsonl", &edit_scores(&text));
+    let refused = merge(&folder, &shards, "merged", &[]);
+    assert!(refused.stderr.contains("already contains a run"), "{}", refused.stderr);
 }
 
 /// Changes the scores of the first judged record, and its checksum.

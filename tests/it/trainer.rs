@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use acem3_experts::Error;
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, Parameters, Schedule, Sequence, ShardLoss, StepReport,
-    TrainableModel, Trainer, load_checkpoint, parallel_map, save_checkpoint,
+    Batch, MatrixRule, Optimizer, OptimizerConfig, Parameters, Schedule, Sequence, ShardLoss,
+    StepReport, TrainableModel, Trainer, load_checkpoint, parallel_map, save_checkpoint,
 };
 use candle::{DType, Device, Tensor, Var};
 
@@ -32,9 +32,12 @@ fn make_shards(step: u64) -> Vec<Vec<Sequence>> {
 
 /// Creates a trainer of the trainable parameters.
 fn new_trainer(parameters: &Parameters) -> Trainer {
+    new_trainer_with(parameters, OptimizerConfig::default())
+}
+
+fn new_trainer_with(parameters: &Parameters, config: OptimizerConfig) -> Trainer {
     let schedule = Schedule { peak: 1e-2, warmup: 2, steps: 8, floor: 0.1 };
-    let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
-    Trainer::new(optimizer, schedule, 1.0)
+    Trainer::new(Optimizer::new(parameters.trainable(), config), schedule, 1.0)
 }
 
 /// Runs the next step.
@@ -212,12 +215,42 @@ fn resume_reproduces_uninterrupted_run() {
 }
 
 #[test]
+fn resume_reproduces_uninterrupted_run_of_muon() {
+    let config = OptimizerConfig { matrices: MatrixRule::Muon, ..OptimizerConfig::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("running.safetensors");
+    let (parameters, model) = new_model();
+    let mut trainer = new_trainer_with(&parameters, config);
+    let mut expected = Vec::new();
+    for i in 0..6 {
+        if i == 3 {
+            save_checkpoint(&file, tensors(&parameters), Some(&trainer.optimizer)).unwrap();
+        }
+        expected.push(run_step(&mut trainer, &model));
+    }
+    assert!(expected[5].loss < expected[0].loss);
+    let (resumed, model) = new_model();
+    let mut resumed_trainer = new_trainer_with(&resumed, config);
+    let weights = load_checkpoint(&file, Some(&mut resumed_trainer.optimizer)).unwrap();
+    resumed.restore(weights).unwrap();
+    for expected in &expected[3..] {
+        let report = run_step(&mut resumed_trainer, &model);
+        assert_eq!(format!("{report:?}"), format!("{expected:?}"));
+    }
+    assert_eq!(bits(&resumed.all()), bits(&parameters.all()));
+    // AdamW has a moment that Muon does not need.
+    let mut other = new_trainer(&parameters).optimizer;
+    let error = load_checkpoint(&file, Some(&mut other)).unwrap_err().to_string();
+    assert!(error.contains("optimizer.square"), "{error}");
+}
+
+#[test]
 fn mismatched_checkpoint_error_names_file_and_tensor() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.safetensors");
     let (parameters, _) = new_model();
     save_checkpoint(&file, tensors(&parameters), None).unwrap();
-    let load = |optimizer: &mut AdamW| {
+    let load = |optimizer: &mut Optimizer| {
         let error = load_checkpoint(&file, Some(optimizer)).unwrap_err();
         error.to_string()
     };
@@ -227,10 +260,10 @@ fn mismatched_checkpoint_error_names_file_and_tensor() {
     // Optimizer state of another shape.
     let small_var = Var::from_tensor(&Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap());
     let name = "model.norm.weight".to_owned();
-    let other = AdamW::new(vec![(name, small_var.unwrap())], AdamWConfig::default());
+    let other = Optimizer::new(vec![(name, small_var.unwrap())], OptimizerConfig::default());
     save_checkpoint(&file, tensors(&parameters), Some(&other)).unwrap();
     let norm = parameters.all().into_iter().filter(|(n, _)| n == "model.norm.weight");
-    let mut optimizer = AdamW::new(norm.collect(), AdamWConfig::default());
+    let mut optimizer = Optimizer::new(norm.collect(), OptimizerConfig::default());
     let error = load(&mut optimizer);
     assert!(error.contains("model.norm.weight"), "{error}");
     let error = load_checkpoint(Path::new("nowhere.safetensors"), None).unwrap_err();

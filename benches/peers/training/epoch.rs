@@ -6,8 +6,8 @@ use acem3::training::TrainConfig;
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, DpoLossConfig, Parameters, PreferenceExample, Schedule, Sequence,
-    SequenceInput, TrainableModel, Trainer,
+    Batch, DpoLossConfig, Optimizer, OptimizerConfig, Parameters, PreferenceExample, Schedule,
+    Sequence, SequenceInput, TrainableModel, Trainer,
 };
 use anyhow::{Result, ensure};
 use candle::{DType, Tensor};
@@ -69,7 +69,7 @@ pub(crate) fn create_model(frozen_layers: usize) -> Result<(TrainableModel, Trai
     let parameters = Parameters::uninitialized(1).freeze(&frozen);
     let model = TrainableModel::load(&parameters.builder(), &model_config()?, frozen_layers)?;
     let schedule = Schedule { peak: 1e-5, warmup: 1, steps: 1000, floor: 1.0 };
-    let optimizer = AdamW::new(parameters.trainable(), AdamWConfig::default());
+    let optimizer = Optimizer::new(parameters.trainable(), OptimizerConfig::default());
     Ok((model, Trainer::new(optimizer, schedule, 1.0)))
 }
 

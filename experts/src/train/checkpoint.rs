@@ -9,7 +9,7 @@ use std::path::Path;
 use candle::{DType, Device, Tensor};
 use safetensors::tensor::Metadata;
 
-use super::adamw::{AdamW, to_f32_vec};
+use super::optimizer::{Optimizer, to_f32_vec};
 use crate::Error;
 
 const MEAN_PREFIX: &str = "optimizer.mean.";
@@ -21,18 +21,19 @@ fn checkpoint_error(path: &Path, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Writes `weights` and the optimizer state to one safetensors file. For the parameters of the
-/// optimizer it writes [`AdamW::f32_values`] instead of the values in `weights`. An interrupted
+/// optimizer it writes [`Optimizer::f32_values`] instead of the values in `weights`. An interrupted
 /// write leaves the old file unchanged.
 pub fn save_checkpoint(
     path: &Path,
     weights: impl IntoIterator<Item = (String, Tensor)>,
-    optimizer: Option<&AdamW>,
+    optimizer: Option<&Optimizer>,
 ) -> Result<(), Error> {
     let mut tensors: HashMap<String, Tensor> = weights.into_iter().collect();
     if let Some(optimizer) = optimizer {
         tensors.extend(optimizer.f32_values()?);
         for ((name, var), state) in optimizer.parameters.iter().zip(&optimizer.states) {
-            for (prefix, values) in [(MEAN_PREFIX, &state.mean), (SQUARE_PREFIX, &state.square)] {
+            let square = state.square.as_ref().map(|square| (SQUARE_PREFIX, square));
+            for (prefix, values) in [(MEAN_PREFIX, &state.mean)].into_iter().chain(square) {
                 let tensor = Tensor::from_slice(values, var.shape(), &Device::Cpu)?;
                 tensors.insert(format!("{prefix}{name}"), tensor);
             }
@@ -59,7 +60,7 @@ pub fn save_checkpoint(
 /// the optimizer. The caller passes the weights to [`super::Parameters::restore`].
 pub fn load_checkpoint(
     path: &Path,
-    optimizer: Option<&mut AdamW>,
+    optimizer: Option<&mut Optimizer>,
 ) -> Result<HashMap<String, Tensor>, Error> {
     let mut tensors = load_shared_checkpoint(path, |_, tensor| tensor)?;
     if let Some(optimizer) = optimizer {
@@ -68,8 +69,9 @@ pub fn load_checkpoint(
         optimizer.step = step.to_vec1::<i64>()?.first().copied().unwrap_or(0).max(0) as u64;
         for ((name, var), state) in optimizer.parameters.iter().zip(&mut optimizer.states) {
             let master = state.master.as_mut().map(|master| ("", master));
-            let moments = [(MEAN_PREFIX, &mut state.mean), (SQUARE_PREFIX, &mut state.square)];
-            for (prefix, values) in moments.into_iter().chain(master) {
+            let square = state.square.as_mut().map(|square| (SQUARE_PREFIX, square));
+            let moments = [(MEAN_PREFIX, &mut state.mean)].into_iter().chain(square);
+            for (prefix, values) in moments.chain(master) {
                 let key = format!("{prefix}{name}");
                 let tensor = tensors.get(&key).ok_or_else(|| missing(&key))?;
                 if tensor.shape() != var.shape() {

@@ -9,7 +9,7 @@ use candle_nn::var_builder::SimpleBackend;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::adamw::assign_rounded;
+use super::optimizer::assign_rounded;
 use crate::ops::ADAPTER_SUFFIXES;
 
 // Name suffixes of the tensors of an adapter.

@@ -2,8 +2,8 @@
 
 use candle::Var;
 
-use super::adamw::{AdamW, to_f32_vec};
 use super::loss::{Hits, ShardLoss};
+use super::optimizer::{Optimizer, to_f32_vec};
 use super::parallel::parallel_for_each_in_order;
 use super::schedule::Schedule;
 use crate::Error;
@@ -28,7 +28,7 @@ pub struct StepReport {
 /// Runs optimisation steps.
 pub struct Trainer {
     /// Optimizer with its state.
-    pub optimizer: AdamW,
+    pub optimizer: Optimizer,
     schedule: Schedule,
     max_gradient_norm: f64,
 }
@@ -45,7 +45,7 @@ struct ShardResult {
 
 impl Trainer {
     /// Creates a trainer that clips gradients to a norm.
-    pub fn new(optimizer: AdamW, schedule: Schedule, max_gradient_norm: f64) -> Self {
+    pub fn new(optimizer: Optimizer, schedule: Schedule, max_gradient_norm: f64) -> Self {
         Self { optimizer, schedule, max_gradient_norm }
     }
 

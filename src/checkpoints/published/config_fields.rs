@@ -1,9 +1,13 @@
 //! Fields of a configuration, each consumed once. An unconsumed field is an error unless it is
 //! known not to affect the computation.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+
+use crate::support::text::shell_word::quote_shell_word;
 
 /// Fields about training, storage, sampling or videos, which do not affect the computation (transformers'
 /// `configuration_utils.py` and its models' configurations, `train.py` of LLaVA and
@@ -116,15 +120,27 @@ const IGNORED_FIELDS: [&str; 105] = [
     "vision_tower_pretrained",
 ];
 
+/// The folder of the checkpoint in [`SERVE_HINT`], which [`with_folder`] replaces.
+const FOLDER: &str = "FOLDER";
 /// What to do with a checkpoint that acem3 does not compute.
-pub(super) const SERVE_HINT: &str = "hint: serve the checkpoint, for example with `vllm serve FOLDER --port \
-     8000` (with --trust-remote-code if config.json has `auto_map`), and judge with --panel \
-     http://127.0.0.1:8000/v1 --model FOLDER";
+const SERVE_HINT: &str = "hint: if vLLM supports the model, run `vllm serve FOLDER --port 8000` (with \
+     --trust-remote-code if config.json has `auto_map`), and judge with --panel \
+     http://127.0.0.1:8000/v1 --model FOLDER; SGLang and llama.cpp can serve it in the same way";
 
 /// Returns the error of a checkpoint that acem3 does not compute: what is unsupported, and what computes
 /// it. `alternative`: what else the user can do, starting with a verb.
 pub(super) fn unsupported(message: &str, alternative: &str) -> anyhow::Error {
-    anyhow::anyhow!("{message}\n{SERVE_HINT}; or {alternative}")
+    anyhow::anyhow!("{message}\n{SERVE_HINT}\nhint: or {alternative}")
+}
+
+/// Names the folder of the checkpoint in the error of [`unsupported`]; other errors stay as they are.
+pub(super) fn with_folder(error: anyhow::Error, folder: &Path) -> anyhow::Error {
+    let message = error.to_string();
+    if !message.contains(SERVE_HINT) {
+        return error;
+    }
+    let folder = quote_shell_word(&folder.display().to_string());
+    anyhow::anyhow!(message.replace(SERVE_HINT, &SERVE_HINT.replace(FOLDER, &folder)))
 }
 
 /// Returns true if two values are equal. The integer 1 equals the number 1.0.

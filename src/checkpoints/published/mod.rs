@@ -39,6 +39,7 @@ use crate::checkpoints::store::weight_files::{Checkpoint, WeightFiles};
 use crate::support::device::Placement;
 use adapter::AdapterFolder;
 use config::CheckpointConfig;
+use config_fields::with_folder;
 use config_json::{CONFIG_FILE, read_json};
 pub(crate) use source::CheckpointSource;
 use tensor_names::CheckpointLayout;
@@ -83,6 +84,7 @@ impl CheckpointSource {
         let file = path.display().to_string();
         let config = read_json(&path)
             .and_then(|map| CheckpointConfig::parse(map, &self.ignore_config))
+            .map_err(|error| with_folder(error, &self.path))
             .with_context(|| file.clone())?;
         let tokenizer = tokenizer::read(&self.path)?;
         let token_count = tokenizer.text.vocab_size();

@@ -119,11 +119,19 @@ fn reject_served_flags(args: &JudgePanelArgs) -> anyhow::Result<()> {
         ("--max-cost", args.served.requests.max_cost.is_some()),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, is_set)| *is_set) {
+        let texts = match flag {
+            "--text-only" => {
+                "; a checkpoint judges texts alone with `text_only = true` in a panel file"
+            }
+            _ => "",
+        };
         anyhow::bail!(
             "{flag}: no member of the panel is served\n\
-             hint: omit {flag}, or pass --panel with the URL of a server; a checkpoint judges texts \
-             alone with `text_only = true` in a members file"
+             hint: omit {flag}, or pass --panel with the URL of a server{texts}"
         );
+    }
+    if !args.served.allow_host.is_empty() {
+        print_lines("note: --allow-host has no effect: no member of the panel is served");
     }
     Ok(())
 }

@@ -10,10 +10,11 @@ use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::cli::args::JudgePanelArgs;
+use crate::judging::judge::Judge as _;
 use crate::judging::panel::{LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
-use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings};
+use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings, unknown_cost};
 use crate::support::network::service_url::ServiceUrl;
 use crate::support::terminal::progress::print_lines;
 
@@ -74,6 +75,12 @@ pub(super) fn connect_members(
     options: &PanelOptions,
     downloads: &HubDownloads,
 ) -> Result<(ServedJudge, Vec<HubSource>)> {
+    if let Some(model) = &args.served.model {
+        bail!(
+            "--model {model}: {} names the model of each member\nhint: omit --model",
+            path.display()
+        );
+    }
     if args.served.text_only {
         file.set_text_only();
     }
@@ -170,10 +177,21 @@ fn connect(
         PanelMember::Served { model, .. } => Some(&model.url),
         PanelMember::Local | PanelMember::Unused => None,
     });
+    if local.is_none() && args.device.is_set() {
+        print_lines(
+            "note: --device and --dtype have no effect: servers run all members of the panel",
+        );
+    }
     let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(ServiceUrl::host).collect();
     for host in hosts {
         print_lines(&format!("images and texts of the cases are sent to {host} (--allow-host)"));
     }
     let judge = ServedJudge::connect(settings, local, args.served.requests.limits())?;
-    Ok(judge.with_budget(args.served.requests.budget()))
+    let budget = args.served.requests.budget();
+    if budget.is_some()
+        && let Some(server) = judge.servers().iter().find(|server| !server.states_tokens)
+    {
+        bail!(unknown_cost(&server.model, &server.url));
+    }
+    Ok(judge.with_budget(budget))
 }

@@ -98,7 +98,7 @@ fn judge_sample(
     let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
     let provenance = judge.provenance();
     if judge_digest(&provenance) != checked.manifest.judge_sha256 {
-        let words = checked.manifest.argv.iter().skip(1).map(|word| quote_shell_word(word));
+        let words = checked.manifest.judge_argv().iter().skip(1).map(|word| quote_shell_word(word));
         let command: Vec<String> = std::iter::once("acem3".to_owned()).chain(words).collect();
         bail!(
             "{}: verdicts of another judge{}\n\

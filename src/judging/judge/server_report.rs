@@ -12,7 +12,7 @@ pub struct ServerReport {
     /// The model.
     pub model: String,
     /// True if the server lists the model, or its answers name it. Some servers answer for any name.
-    #[serde(default = "default_verified")]
+    #[serde(default = "default_true")]
     pub is_model_verified: bool,
     /// The name of the model in the answers, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +39,9 @@ pub struct ServerReport {
     pub continues_prefix: Option<bool>,
     /// True if the same request gave the same text and probabilities twice.
     pub repeatable: bool,
+    /// False if the server does not state how many tokens it reads and writes, so that costs are unknown.
+    #[serde(default = "default_true", skip_serializing_if = "Clone::clone")]
+    pub states_tokens: bool,
     /// Options that the server rejects, and that requests leave out.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsupported: BTreeSet<String>,
@@ -64,8 +67,9 @@ impl ServerReport {
     }
 }
 
-/// Reports of earlier versions do not say it: they required a list or accepted the name.
-fn default_verified() -> bool {
+/// Reports of earlier versions do not say it: they required a list or accepted the name, and counted no
+/// tokens that a server did not state.
+fn default_true() -> bool {
     true
 }
 

@@ -19,6 +19,7 @@ use crate::judging::judge::server_report::ServerReport;
 use crate::judging::run::manifest::{MANIFEST, Manifest, MergedShard, RunStatus};
 use crate::judging::run::output::contains_records;
 use crate::judging::run::record::RECORDS;
+use crate::judging::run::replay::records_digest;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::files::atomic_file::{remove_temporary_files, write_chunks_atomic};
 use crate::support::files::folder::{FolderLock, create_folder, free_sibling_name};
@@ -67,18 +68,14 @@ pub fn merge(set: &ShardSet, out: &Path) -> Result<MergedRun> {
     Ok(MergedRun { manifest, tally, form })
 }
 
-/// Checks that the output folder has no run but an interrupted merge, and is no input.
+/// Checks that the output folder has no run but an earlier merge of these shards, and is no input.
 fn check_free(set: &ShardSet, out: &Path) -> Result<()> {
     let canonical = |path: &Path| path.canonicalize().ok();
     let is_input = |run: &ShardRun| canonical(&run.folder) == canonical(out);
     let manifest = out.join(MANIFEST);
-    let is_interrupted_merge = || {
-        let earlier = Manifest::read(out);
-        earlier.is_ok_and(|m| m.status == RunStatus::Running && !m.merged.is_empty())
-    };
     let is_free = !out.exists()
         || !set.runs.iter().any(is_input)
-            && ((!contains_records(out) && !manifest.exists()) || is_interrupted_merge());
+            && ((!contains_records(out) && !manifest.exists()) || is_earlier_merge(set, out));
     if is_free {
         return Ok(());
     }
@@ -87,6 +84,23 @@ fn check_free(set: &ShardSet, out: &Path) -> Result<()> {
         out.display(),
         free_sibling_name(out).display()
     )
+}
+
+/// Returns true if a folder has the result of an earlier merge of this source and judge, unchanged or
+/// interrupted. Its records are those of the shards, so it can be written again.
+fn is_earlier_merge(set: &ShardSet, out: &Path) -> bool {
+    let Ok(earlier) = Manifest::read(out) else {
+        return false;
+    };
+    let first = &set.first().manifest;
+    let has_same_cases = earlier.judge_sha256 == first.judge_sha256
+        && earlier.source.digest == first.source.digest
+        && !earlier.merged.is_empty();
+    let is_unchanged = || {
+        earlier.status == RunStatus::Running
+            || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest
+    };
+    has_same_cases && is_unchanged()
 }
 
 /// Creates the manifest of the joined run from those of its shards.
@@ -103,6 +117,7 @@ fn merged_manifest(set: &ShardSet) -> Manifest {
     let merged = set.runs.iter().map(|run| MergedShard {
         index: run.info.index,
         folder: run.folder.display().to_string(),
+        argv: run.manifest.argv.clone(),
         device: run.manifest.device.clone(),
         started: run.manifest.started.clone(),
         finished: run.manifest.finished.clone(),

@@ -127,6 +127,9 @@ pub struct MergedShard {
     pub index: u64,
     /// Folder of the run.
     pub folder: String,
+    /// Command line of the run; empty in manifests of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
     /// Device.
     pub device: String,
     /// Start of the run: RFC 3339, UTC.
@@ -315,6 +318,11 @@ impl Manifest {
                 path.display()
             )
         })
+    }
+
+    /// Returns the command line that judged the cases, or the first shard of them.
+    pub fn judge_argv(&self) -> &[String] {
+        self.merged.first().map_or(&self.argv, |shard| &shard.argv)
     }
 
     /// Reads the manifest of a folder, if it has one.

@@ -5,6 +5,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use crate::judging::run::record::Record;
+use crate::judging::run::record::checksum::{FileChecksum, LineState, check_line};
+use crate::support::digest::Digest;
 
 /// Read position in the existing records.
 #[derive(Debug)]
@@ -46,4 +48,17 @@ impl Replay {
     pub fn parse_record(&self) -> Option<Record> {
         serde_json::from_slice(&self.line).ok()
     }
+}
+
+/// Returns the digest of the checksums of all intact records in a file.
+pub fn records_digest(path: &Path) -> io::Result<Digest> {
+    let mut checksum = FileChecksum::default();
+    let mut replay = Replay::open(path)?;
+    while !replay.line.is_empty() {
+        if let LineState::Intact(line) = check_line(&replay.line) {
+            checksum.add(line);
+        }
+        replay.advance()?;
+    }
+    Ok(checksum.digest())
 }

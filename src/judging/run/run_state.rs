@@ -17,6 +17,8 @@ use crate::support::text::format_count;
 
 /// What to do about an unfinished or damaged run.
 pub const JUDGE_AGAIN: &str = "run the same `acem3 judge` command again";
+/// What to do about a damaged run that was merged from shards.
+const MERGE_AGAIN: &str = "merge its shards again";
 
 /// State of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,6 +51,9 @@ pub struct RunState {
     /// Number of lines, without a torn last line.
     #[serde(skip)]
     pub lines: u64,
+    /// The folders of the other shards, if several were read.
+    #[serde(skip)]
+    other_folders: Vec<PathBuf>,
     /// What is wrong with the run, if anything.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<RunProblem>,
@@ -85,8 +90,9 @@ impl RunState {
     pub fn new(path: &Path, manifest: Option<&Manifest>, found: &FoundRecords) -> Self {
         let mut problems: Vec<RunProblem> =
             manifest.and_then(|manifest| unfinished(path, manifest, found)).into_iter().collect();
-        problems.extend(torn_line(path, found));
-        problems.extend(damaged_lines(path, found));
+        let is_merged = manifest.is_some_and(|manifest| !manifest.merged.is_empty());
+        problems.extend(torn_line(path, found, is_merged));
+        problems.extend(damaged_lines(path, found, is_merged));
         if problems.is_empty() {
             problems.extend(manifest.and_then(|manifest| changed_file(path, manifest, found)));
         }
@@ -109,6 +115,7 @@ impl RunState {
             warning: manifest.and_then(|manifest| manifest.warning.clone()),
             shards,
             lines: found.lines,
+            other_folders: Vec::new(),
             problems,
         }
     }
@@ -136,11 +143,18 @@ impl RunState {
         notices
     }
 
+    /// Returns the folders of the run, for messages.
+    fn folders(&self) -> String {
+        let first = folder_of(&self.records);
+        let folders = std::iter::once(&first).chain(&self.other_folders);
+        folders.map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the problem of shards that were read without the others.
     fn missing_shards(&self) -> Option<RunProblem> {
         let shards = self.shards.as_ref().filter(|shards| !shards.is_all())?;
         Some(RunProblem {
-            problem: format!("{}: only {shards}", folder_of(&self.records).display()),
+            problem: format!("{}: only {shards}", self.folders()),
             hint: "run `acem3 merge` over the folders of all shards".to_owned(),
         })
     }
@@ -172,6 +186,8 @@ impl RunState {
         if let (Some(known), Some(shards)) = (&mut self.shards, other.shards) {
             known.add(shards);
         }
+        self.other_folders.push(folder_of(&other.records));
+        self.other_folders.extend(other.other_folders);
         self.cases += other.cases;
         self.expected_cases = self.expected_cases.zip(other.expected_cases).map(|(a, b)| a + b);
         self.damaged += other.damaged;
@@ -229,24 +245,31 @@ fn unfinished(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Option<
             if found.cases == 1 { "is" } else { "are" }
         ),
     };
-    Some(RunProblem {
-        problem: format!("{}: the run is unfinished: {progress}", folder_of(path).display()),
-        hint: format!("{JUDGE_AGAIN} to judge the rest"),
-    })
+    let hint = if manifest.merged.is_empty() {
+        format!("{JUDGE_AGAIN} to judge the rest")
+    } else {
+        format!("judge the rest of its shards, then {MERGE_AGAIN}")
+    };
+    let problem = format!("{}: the run is unfinished: {progress}", folder_of(path).display());
+    Some(RunProblem { problem, hint })
 }
 
-fn torn_line(path: &Path, found: &FoundRecords) -> Option<RunProblem> {
+fn torn_line(path: &Path, found: &FoundRecords, is_merged: bool) -> Option<RunProblem> {
     found.is_torn.then(|| RunProblem {
         problem: format!(
             "{}: the last record is incomplete and is ignored (a run is writing it, or was \
              interrupted)",
             path.display()
         ),
-        hint: format!("{JUDGE_AGAIN} to complete it"),
+        hint: if is_merged {
+            MERGE_AGAIN.to_owned()
+        } else {
+            format!("{JUDGE_AGAIN} to complete it")
+        },
     })
 }
 
-fn damaged_lines(path: &Path, found: &FoundRecords) -> Option<RunProblem> {
+fn damaged_lines(path: &Path, found: &FoundRecords, is_merged: bool) -> Option<RunProblem> {
     let damage = &found.damage;
     let verb = if damage.count() == 1 { "is" } else { "are" };
     (!damage.is_empty()).then(|| RunProblem {
@@ -256,7 +279,11 @@ fn damaged_lines(path: &Path, found: &FoundRecords) -> Option<RunProblem> {
             format_count(damage.count(), "line"),
             damage.describe()
         ),
-        hint: format!("{JUDGE_AGAIN}, it judges these cases again"),
+        hint: if is_merged {
+            MERGE_AGAIN.to_owned()
+        } else {
+            format!("{JUDGE_AGAIN}, it judges these cases again")
+        },
     })
 }
 
@@ -270,13 +297,16 @@ fn changed_file(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Optio
     } else {
         return None;
     };
-    Some(RunProblem {
-        problem: format!("{}: not the records that the run wrote: {difference}", path.display()),
-        hint: format!(
+    let hint = if manifest.merged.is_empty() {
+        format!(
             "{JUDGE_AGAIN}, which restores removed and moved records; judge edited ones again with \
              another --out"
-        ),
-    })
+        )
+    } else {
+        MERGE_AGAIN.to_owned()
+    };
+    let problem = format!("{}: not the records that the run wrote: {difference}", path.display());
+    Some(RunProblem { problem, hint })
 }
 
 /// Returns true if a count is left out of the output.

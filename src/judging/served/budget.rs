@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage, TokenPrices};
+use crate::support::text::format_count;
 
 /// The most that a run may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,12 +19,22 @@ pub struct Budget {
 pub(super) struct Spending {
     /// The requests and tokens, also those of earlier commands and of jobs in progress.
     pub usage: ServerUsage,
+    /// The number of requests of this command whose tokens the server did not state.
+    pub uncounted: u64,
     /// The part of earlier commands.
     pub earlier: EarlierUsage,
     /// Number of jobs that this command finished.
     pub finished: usize,
     /// Number of jobs in progress.
     pub in_progress: usize,
+}
+
+/// Returns the error for a limit on the cost of a server that states no tokens.
+pub fn unknown_cost(model: &str, url: &str) -> String {
+    format!(
+        "--max-cost: {model} at {url} states no tokens in its answers, so that their cost is unknown\n\
+         hint: omit --max-cost, or use a server that states `usage`"
+    )
 }
 
 impl Budget {
@@ -43,8 +54,15 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// The limit is reached, or one more job would exceed it.
+    /// The limit is reached, one more job would exceed it, or the cost is unknown.
     pub(super) fn check(self, spending: Spending) -> Result<()> {
+        if spending.uncounted > 0 {
+            bail!(
+                "--max-cost: the server states no tokens for {}, so that their cost is unknown\n\
+                 hint: omit --max-cost, or use a server that states `usage` in its answers",
+                format_count(spending.uncounted, "request")
+            );
+        }
         let Self { prices, max_cost } = self;
         let cost = spending.usage.cost(prices);
         let next_fits = spending.in_progress > 0 || self.cost_per_job(spending) <= max_cost - cost;
@@ -86,7 +104,8 @@ mod tests {
         let prices = TokenPrices { prompt: 1e6, written: 0.0 };
         let budget = Budget { prices, max_cost: 100.0 };
         let earlier = EarlierUsage { usage: usage(95), jobs: 19 };
-        let start = Spending { usage: usage(95), earlier, finished: 0, in_progress: 0 };
+        let start =
+            Spending { usage: usage(95), uncounted: 0, earlier, finished: 0, in_progress: 0 };
         budget.check(start).unwrap();
         let later = Spending { usage: usage(98), finished: 1, ..start };
         assert!(budget.check(later).unwrap_err().to_string().contains("cost 98.0000"));

@@ -19,8 +19,9 @@ pub(super) fn to_member_error(error: RequestError, result: &str) -> MemberError 
         RequestError::Failed(message) => {
             unscored(UnscoredReason::Transport, format!("the server gave no {result}: {message}"))
         }
-        RequestError::Missing(message) | RequestError::Unusable(message) => {
-            MemberError::Unusable(message)
-        }
+        RequestError::Missing(message)
+        | RequestError::Redirected(message)
+        | RequestError::Outage(message)
+        | RequestError::Unusable(message) => MemberError::Unusable(message),
     }
 }

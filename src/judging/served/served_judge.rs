@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use super::budget::{Budget, Spending};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
-use super::handshake::shake_hands;
+use super::handshake::{shake_hands, to_run_error};
 use super::job_window::JobWindow;
 use super::panel_settings::{PanelMember, ServedPanelSettings};
 use super::request_queue::RequestQueue;
@@ -113,7 +113,7 @@ async fn connect_members(
                 transports.push(Arc::clone(&transport));
                 transport
             };
-            let capabilities = shake_hands(model, &transport).await?;
+            let capabilities = shake_hands(model, &transport).await.map_err(to_run_error)?;
             check_adapters(model, capabilities.engine)?;
             if settings.requests_label_mass && !capabilities.has_label_mass() {
                 bail!(

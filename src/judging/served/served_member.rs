@@ -90,9 +90,7 @@ impl ServedMember {
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(|error| to_member_error(error, "evaluation"))?;
-        let [prompt, written] =
-            [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
-        self.usage.add(prompt, written);
+        self.usage.add(&reply);
         Ok(reply)
     }
 
@@ -139,7 +137,7 @@ impl ServedMember {
             .map_err(|expected| {
                 let text = quote(&reply.text);
                 unscored(
-                    UnscoredReason::Parse,
+                    UnscoredReason::Format,
                     format!("the evaluation does not match its format: {expected}, got `{text}`"),
                 )
             })?;

@@ -148,6 +148,11 @@ impl Progress {
         self.print(text);
     }
 
+    /// Returns true if `--verbose` is set.
+    pub fn is_verbose(&self) -> bool {
+        self.verbosity.verbose
+    }
+
     /// Prints a message if `--verbose` is set.
     pub fn note_verbose(&self, text: &str) {
         if self.verbosity.verbose {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::{ChatTemplate, PromptLayout, RubricDetail};
-use acem3_experts::train::AdamWConfig;
+use acem3_experts::train::OptimizerConfig;
 use acem3_vision::ImageProcessor;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ pub struct TrainConfig {
     pub reward_tokens: RewardTokens,
     /// Optimizer settings.
     #[serde(default)]
-    pub optimizer: AdamWConfig,
+    pub optimizer: OptimizerConfig,
     /// Stages in order.
     pub stages: Vec<StageConfig>,
 }
@@ -205,11 +205,14 @@ impl TrainConfig {
     }
 
     fn check_optimizer(&self) -> Result<()> {
-        let AdamWConfig { beta1, beta2, eps, weight_decay } = self.optimizer;
+        let OptimizerConfig { beta1, beta2, eps, weight_decay, momentum, .. } = self.optimizer;
         if ![beta1, beta2].iter().all(|beta| (0.0..1.0).contains(beta)) {
             bail!(
                 "[optimizer]: beta1 is {beta1} and beta2 {beta2}, expected numbers from 0 to below 1"
             );
+        }
+        if !(0.0..1.0).contains(&momentum) {
+            bail!("[optimizer]: momentum is {momentum}, expected a number from 0 to below 1");
         }
         if !(eps.is_finite() && eps > 0.0) {
             bail!("[optimizer]: eps is {eps}, expected a positive number");

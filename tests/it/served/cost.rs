@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::mock_engine::{EngineSettings, MockEngine};
+use super::mock_engine::{EngineFlaw, EngineSettings, MockEngine};
 use crate::folder::Folder;
 
 #[test]
@@ -69,4 +69,22 @@ fn merged_shards_state_all_requests() {
     let merged = folder.run(&["merge", "first", "second", "--out", "merged"]);
     assert_eq!(merged.exit_code, 0, "{}", merged.stderr);
     assert_eq!(folder.manifest("merged")["usage"], folder.manifest("whole")["usage"]);
+}
+
+#[test]
+fn cost_of_a_server_that_states_no_tokens_is_unknown() {
+    let flaws = &[EngineFlaw::StatesNoTokens];
+    let engine =
+        MockEngine::start(EngineSettings { owner: "other", flaws, ..EngineSettings::default() });
+    let folder = Folder::with_cases(3);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--price", "2,10"];
+    let refused = super::judge(&folder, "out", &[&flags[..], &["--max-cost", "1"]].concat());
+    assert_eq!(refused.exit_code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("states no tokens"), "{}", refused.stderr);
+    let estimate = super::judge(&folder, "out", &[&flags[..], &["--dry-run"]].concat());
+    assert!(estimate.stdout.contains("tokens    unknown"), "{}", estimate.stdout);
+    assert!(!estimate.stdout.contains("0.00"), "{}", estimate.stdout);
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert_eq!(folder.manifest("out")["servers"][0]["states_tokens"], false);
 }

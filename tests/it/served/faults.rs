@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::mock_engine::{EngineSettings, MockEngine};
+use super::mock_engine::{EngineFlaw, EngineSettings, MockEngine};
 use crate::folder::{Folder, valid_case};
 
 fn settings() -> EngineSettings {
@@ -95,5 +95,41 @@ fn server_that_goes_down_ends_the_run_and_the_same_command_resumes() {
     assert!(records.iter().all(|record| record["status"] == "judged"));
     engine.set_down(false);
     assert_eq!(run().exit_code, 0);
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+}
+
+#[test]
+fn server_that_breaks_the_format_is_no_problem_of_the_cases() {
+    let folder = Folder::with_cases(2);
+    let flaws = &[EngineFlaw::ForgetsConstraint];
+    let engine = MockEngine::start(EngineSettings { flaws, ..settings() });
+    let flags = ["--panel", &engine.url, "--model", "judge", "-v"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 3, "{}", result.stderr);
+    assert!(result.stderr.contains("does not match its format"), "{}", result.stderr);
+    assert!(!result.stderr.contains("data check"), "{}", result.stderr);
+    assert!(!result.stderr.contains("run again with --verbose"), "{}", result.stderr);
+    assert!(folder.records("out").iter().all(|record| record["reason"] == "format"));
+    // The same command judges them again, and the earlier records are not those of other input.
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 3, "{}", result.stderr);
+    assert!(!result.stderr.contains("differs from the records"), "{}", result.stderr);
+}
+
+#[test]
+fn records_without_an_answer_are_judged_again() {
+    let folder = Folder::with_cases(3);
+    let failing = MockEngine::start(EngineSettings { flaws: &[EngineFlaw::Fails], ..settings() });
+    let judge = |engine: &MockEngine, out: &str| {
+        super::judge(&folder, out, &["--panel", &engine.url, "--model", "judge"])
+    };
+    let result = judge(&failing, "out");
+    assert_eq!(result.exit_code, 3, "{}", result.stderr);
+    assert!(folder.records("out").iter().all(|record| record["reason"] == "transport"));
+    let sound = MockEngine::start(settings());
+    let result = judge(&sound, "out");
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(!result.stderr.contains("differs from the records"), "{}", result.stderr);
+    assert_eq!(judge(&sound, "whole").exit_code, 0);
     assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::constrained_text::WrittenRatings;
-use super::mock_engine::{EngineSettings, GivenAnswer, MockEngine};
+use super::engine_settings::GivenAnswer;
+use super::mock_engine::{EngineSettings, MockEngine};
 use crate::folder::Folder;
 
 /// An answer with this analysis to prompts with these texts.

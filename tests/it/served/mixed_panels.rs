@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::constrained_text::WrittenRatings;
-use super::mock_engine::{EngineSettings, GivenAnswer, MockEngine};
+use super::engine_settings::GivenAnswer;
+use super::mock_engine::{EngineSettings, MockEngine};
 use crate::folder::{Folder, valid_case};
 use crate::forms::{checkpoint, folder_with_references};
 

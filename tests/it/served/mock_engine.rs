@@ -12,77 +12,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::constrained_text::{TextPart, WrittenRatings, write_text};
-use super::mock_http::{read_headers, write_reply, write_text_reply};
+pub(crate) use super::engine_settings::{EngineFlaw, EngineSettings};
+use super::mock_http::{read_headers, write_redirect, write_reply, write_text_reply};
 
-/// How the mock behaves.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct EngineSettings {
-    /// The owner of its models: `vllm`, `sglang`, `llamacpp` or another one.
-    pub(crate) owner: &'static str,
-    /// Its models; empty for `judge`.
-    pub(crate) models: &'static [&'static str],
-    /// The name of the model in its answers (may be empty); `None` for the requested one.
-    pub(crate) answers_as: Option<&'static str>,
-    /// The time of an answer.
-    pub(crate) delay: Duration,
-    /// Percentage of requests that get an error, a closed connection, or a slow or cut answer.
-    pub(crate) faults_percent: u64,
-    /// What is wrong with it.
-    pub(crate) flaws: &'static [EngineFlaw],
-    /// True to count the tokens of texts: one per word.
-    pub(crate) tokenizes: bool,
-    /// The key that requests must have.
-    pub(crate) key: Option<&'static str>,
-    /// Answer requests that contain this text with status 400.
-    pub(crate) rejects: Option<&'static str>,
-    /// True to repeat the prompt in answers without a constraint, up to `max_tokens` words.
-    pub(crate) repeats_prompt: bool,
-    /// Fixed answers by prompt. Answers to other prompts are made from a hash of the prompt.
-    pub(crate) answers: Vec<GivenAnswer>,
-}
-
-/// What a model writes about a prompt that contains some texts in this order.
-#[derive(Clone, Debug)]
-pub(crate) struct GivenAnswer {
-    pub(crate) model: String,
-    pub(crate) texts: Vec<String>,
-    pub(crate) ratings: WrittenRatings,
-}
-
-impl GivenAnswer {
-    fn is_for(&self, model: &str, prompt: &str) -> bool {
-        let mut rest = prompt;
-        let mut follows = |text: &String| match rest.find(text.as_str()) {
-            Some(start) => {
-                rest = &rest[start + text.len()..];
-                true
-            }
-            None => false,
-        };
-        self.model == model && self.texts.iter().all(&mut follows)
-    }
-}
-
-/// What a mock does wrong, with status 200.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EngineFlaw {
-    /// It writes text without regard to the constraint.
-    IgnoresConstraint,
-    /// It drops images.
-    DropsImages,
-    /// It returns no probabilities.
-    HasNoLogprobs,
-    /// It lists no models.
-    ListsNoModels,
-    /// It rejects `max_tokens` and `temperature`, like hosts of models that reason.
-    RejectsOptions,
-}
-
-impl EngineSettings {
-    fn has(&self, flaw: EngineFlaw) -> bool {
-        self.flaws.contains(&flaw)
-    }
-}
+/// Number of requests for completions of a handshake with a server that has no `/tokenize`.
+const HANDSHAKE_REQUESTS: u64 = 4;
 
 /// A running mock. It ends with the test.
 pub(crate) struct MockEngine {
@@ -93,6 +27,8 @@ pub(crate) struct MockEngine {
 struct Shared {
     settings: EngineSettings,
     requests: AtomicU64,
+    /// Number of requests for its models.
+    listings: AtomicU64,
     in_progress: AtomicU64,
     most_in_progress: AtomicU64,
     /// Time of all answers together, in microseconds.
@@ -113,6 +49,7 @@ impl MockEngine {
         let shared = Arc::new(Shared {
             settings,
             requests: AtomicU64::new(0),
+            listings: AtomicU64::new(0),
             in_progress: AtomicU64::new(0),
             most_in_progress: AtomicU64::new(0),
             busy_micros: AtomicU64::new(0),
@@ -217,7 +154,18 @@ impl Shared {
 
     /// Answers a request. Returns false if it closed the connection.
     fn answer(&self, stream: &mut TcpStream, path: &str, body: &[u8]) -> std::io::Result<bool> {
+        if self.settings.has(EngineFlaw::Redirects) {
+            write_redirect(stream, "https://elsewhere.example/v1")?;
+            return Ok(true);
+        }
         match path {
+            "/v1/models" if self.listings.fetch_add(1, Ordering::SeqCst) < self.settings.busy => {
+                let error = json!({"error": {"message": "Loading model", "code": 503}});
+                write_reply(stream, 503, &error, self.settings.retry_after)?;
+            }
+            "/v1/models" if self.settings.has(EngineFlaw::HasNoModels) => {
+                write_reply(stream, 200, &json!({"object": "list", "data": []}), None)?;
+            }
             "/v1/models" if !self.settings.has(EngineFlaw::ListsNoModels) => {
                 let models =
                     if self.settings.models.is_empty() { &["judge"] } else { self.settings.models };
@@ -264,6 +212,9 @@ impl Shared {
     }
 
     fn fault(&self, number: u64) -> Fault {
+        if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::Fails) {
+            return Fault::Status(500);
+        }
         // The handshake needs a server that works.
         if number < 8 || hash(&(number, "fault")) % 100 >= self.settings.faults_percent {
             return Fault::None;
@@ -326,13 +277,17 @@ impl Shared {
         let prefix_tokens = prefix.map_or(0, |text| text.split_whitespace().count());
         let given = self.given_answer(body);
         let seed = hash(&messages).wrapping_add(self.seed.load(Ordering::SeqCst) << 32);
+        let is_forgotten = self.settings.has(EngineFlaw::ForgetsConstraint)
+            && self.requests.load(Ordering::SeqCst) > HANDSHAKE_REQUESTS;
         let parts = match write_text(body, seed, given) {
             // Without a constraint, the model rather writes a word.
             _ if prefix.is_some() => vec![TextPart {
                 text: "The".to_owned(),
                 choices: ["The", "4", "5"].map(str::to_owned).to_vec(),
             }],
-            Some(parts) if !self.settings.has(EngineFlaw::IgnoresConstraint) => parts,
+            Some(parts) if !(is_forgotten || self.settings.has(EngineFlaw::IgnoresConstraint)) => {
+                parts
+            }
             _ => ignored(),
         };
         let mut content: String = parts.iter().map(|part| part.text.as_str()).collect();
@@ -345,6 +300,10 @@ impl Shared {
         let images = messages.matches("image_url\":{").count() * image_tokens;
         let logprobs =
             (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
+        let states_tokens = !self.settings.has(EngineFlaw::StatesNoTokens);
+        let prompt_tokens = 20 + images + prefix_tokens;
+        let usage = states_tokens
+            .then(|| json!({"prompt_tokens": prompt_tokens, "completion_tokens": parts.len()}));
         json!({
             "model": self.settings.answers_as.map_or(body["model"].clone(), Value::from),
             "choices": [{
@@ -353,7 +312,7 @@ impl Shared {
                 "message": {"role": "assistant", "content": content},
                 "logprobs": logprobs,
             }],
-            "usage": {"prompt_tokens": 20 + images + prefix_tokens, "completion_tokens": parts.len()},
+            "usage": usage,
         })
     }
 }

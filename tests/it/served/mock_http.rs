@@ -41,3 +41,9 @@ pub(super) fn write_text_reply(
     let reply = format!("HTTP/1.1 {status} X\r\n{retry}content-length: {length}\r\n\r\n{body}");
     stream.write_all(reply.as_bytes())
 }
+
+/// Writes a redirect.
+pub(super) fn write_redirect(stream: &mut TcpStream, target: &str) -> std::io::Result<()> {
+    let reply = format!("HTTP/1.1 307 X\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n");
+    stream.write_all(reply.as_bytes())
+}

@@ -2,8 +2,10 @@
 
 pub(crate) mod constrained_text;
 mod cost;
+mod engine_settings;
 mod engines;
 mod faults;
+mod handshake_errors;
 mod looked_up;
 mod mixed_panels;
 pub(crate) mod mock_engine;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use acem3_experts::train::{AdamW, Parameters, TrainableModel, Trainer};
+use acem3_experts::train::{Optimizer, Parameters, TrainableModel, Trainer};
 use candle::{DType, Device, Tensor};
 
 use super::relative_difference;
@@ -25,8 +25,8 @@ fn tiny_llava_on(device: &Device, dtype: DType) -> (Parameters, Parameters, Trai
 }
 
 /// Creates an optimizer with f32 master weights for rounded parameters.
-fn optimizer_with_master_weights(exact: &Parameters, parameters: &Parameters) -> AdamW {
-    let optimizer = AdamW::new(parameters.trainable(), ADAMW);
+fn optimizer_with_master_weights(exact: &Parameters, parameters: &Parameters) -> Optimizer {
+    let optimizer = Optimizer::new(parameters.trainable(), ADAMW);
     let optimizer =
         optimizer.with_master_weights(|name, var| exact.master_value(name, var.shape()));
     optimizer.unwrap()
@@ -38,7 +38,7 @@ fn norm<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> f64 {
 }
 
 /// Returns the change of every master weight.
-fn master_weight_changes(start: &Parameters, optimizer: &AdamW) -> HashMap<String, Tensor> {
+fn master_weight_changes(start: &Parameters, optimizer: &Optimizer) -> HashMap<String, Tensor> {
     let values = optimizer.f32_values().unwrap().into_iter();
     let changes = values.map(|(name, now)| {
         let before = start.master_value(&name, now.shape()).unwrap();

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use acem3_experts::prompt::{PromptLayout, PromptToken, Rubric, RubricDetail};
 use acem3_experts::train::{
-    AdamW, AdamWConfig, Batch, DpoLossConfig, LoraConfig, Parameters, PreferenceExample, Schedule,
-    Sequence, ShardLoss, TrainableModel, Trainer, TrainingImage,
+    Batch, DpoLossConfig, LoraConfig, MatrixRule, Optimizer, OptimizerConfig, Parameters,
+    PreferenceExample, Schedule, Sequence, ShardLoss, TrainableModel, Trainer, TrainingImage,
 };
 use acem3_experts::{ModelConfig, TextTokenizer};
 use acem3_vision::TileGrid;
@@ -22,8 +22,14 @@ use crate::training::{FileSequenceBuilder, ImagePreparation, RewardTokenRole, Re
 
 pub(super) const LOSS: DpoLossConfig =
     DpoLossConfig { beta: 0.3, nll_weight: 0.0, consistency_weight: 0.0 };
-pub(super) const ADAMW: AdamWConfig =
-    AdamWConfig { beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 };
+pub(super) const ADAMW: OptimizerConfig = OptimizerConfig {
+    beta1: 0.9,
+    beta2: 0.95,
+    eps: 1e-8,
+    weight_decay: 0.1,
+    matrices: MatrixRule::AdamW,
+    momentum: 0.95,
+};
 /// Reward tokens of the chosen and the rejected completion.
 const REWARD_TOKENS: [u32; 2] = [7, 11];
 const IMAGE_TOKENS: usize = 16;
@@ -132,7 +138,7 @@ pub(super) fn constant_schedule(rate: f64) -> Schedule {
 }
 
 fn create_trainer(parameters: &Parameters, rate: f64) -> Trainer {
-    let optimizer = AdamW::new(parameters.trainable(), ADAMW);
+    let optimizer = Optimizer::new(parameters.trainable(), ADAMW);
     Trainer::new(optimizer, constant_schedule(rate), f64::INFINITY)
 }
 
@@ -324,9 +330,9 @@ fn losses_of_exported_preferences_match_trl() {
     let trl = std::fs::read(golden_path("training/trl.json")).unwrap();
     let trl: serde_json::Value = serde_json::from_slice(&trl).unwrap();
     assert_eq!(trl["pairs"], pairs.len());
-    let adamw = AdamWConfig { beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0 };
+    let adamw = OptimizerConfig { beta2: 0.999, weight_decay: 0.0, ..OptimizerConfig::default() };
     let loss = DpoLossConfig { beta: 0.1, nll_weight: 0.0, consistency_weight: 0.0 };
-    let optimizer = AdamW::new(parameters.trainable(), adamw);
+    let optimizer = Optimizer::new(parameters.trainable(), adamw);
     let mut trainer = Trainer::new(optimizer, constant_schedule(1e-3), f64::INFINITY);
     for (i, expected) in trl["losses"].as_array().unwrap().iter().enumerate() {
         let shards: Vec<_> = pairs.chunks(4).collect();

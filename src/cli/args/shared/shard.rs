@@ -64,7 +64,11 @@ impl ShardArg {
         let number = |name: &str| -> Result<Option<u64>> {
             let Some(text) = variable(name) else { return Ok(None) };
             let number = text.trim().parse().ok();
-            let found = || format!("--shard: {name} is `{text}`, expected a whole number");
+            let found = || {
+                format!(
+                    "--shard: {name} is `{text}`, expected a whole number\nhint: unset it and pass --shard I/N"
+                )
+            };
             Ok(Some(number.with_context(found)?))
         };
         let (slurm, kubernetes) = (number("SLURM_ARRAY_TASK_ID")?, number("JOB_COMPLETION_INDEX")?);
@@ -86,7 +90,7 @@ impl ShardArg {
                     )
                 })?;
                 let shard = Shard::new(index.saturating_add(1), count).with_context(|| {
-                    format!("--shard: JOB_COMPLETION_INDEX is {index}, expected 0 to {}", count - 1)
+                    format!("--shard: JOB_COMPLETION_INDEX is {index}, expected 0 to {}\nhint: pass --shard /N with the `completions` of the job", count - 1)
                 })?;
                 Ok((shard, ShardSource::KubernetesJob))
             }

@@ -84,9 +84,10 @@ pub(super) fn dry_run(
     let served = for_all(judge.usage(), served_before);
     let computed = for_all(judge.computed_usage(), computed_before);
     let unscored = results.into_iter().find_map(Result::err);
-    let tokens = served.or(computed);
+    let states_tokens = judge.servers().iter().all(|server| server.states_tokens);
+    let tokens = served.or(computed).filter(|_| states_tokens);
     let prices = args.judge.served.requests.price;
-    let cost = served.zip(prices).map(|(usage, prices)| usage.cost(prices));
+    let cost = tokens.and(served).zip(prices).map(|(usage, prices)| usage.cost(prices));
     let estimate = RunEstimate {
         cases,
         verdicts,
@@ -143,6 +144,10 @@ fn to_text(estimate: &RunEstimate) -> String {
     }
     if let (Some(prompt), Some(written)) = (estimate.prompt_tokens, estimate.written_tokens) {
         lines.push(format!("tokens    {} of prompts, {} written", count(prompt), count(written)));
+    } else {
+        lines.push(
+            "tokens    unknown, and so is the cost: the server does not state them".to_owned(),
+        );
     }
     if let Some(cost) = estimate.cost {
         lines.push(format!("cost      {cost:.2}, by --price"));

@@ -15,6 +15,7 @@ use crate::judging::run::pairs::{BASELINE_HINT, NO_REFERENCE};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
+use crate::judging::run::summary::unscored_causes::UnscoredCauses;
 use crate::statistics::Bootstrap;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
@@ -123,14 +124,27 @@ pub(in crate::cli::commands) fn check_unscored(limit: f64, counts: &RunCounts) -
     }
 }
 
-/// Returns the exit code, and prints the reason if too many records are unscored.
-pub(super) fn exit_status(result: &ThresholdResult, progress: &Progress) -> Exit {
+/// Returns the exit code, and prints the most common cause if too many records are unscored.
+pub(super) fn exit_status(
+    result: &ThresholdResult,
+    causes: &UnscoredCauses,
+    progress: &Progress,
+) -> Exit {
     if !result.failed {
         return Exit::Done;
     }
+    let cause = causes.most_common().map_or_else(String::new, |cause| {
+        let mut lines = cause.first_message.lines();
+        let reason = lines.next().unwrap_or_default();
+        let count = format_count(cause.records, "record");
+        let first = format!("\n  most often ({count}): {reason}");
+        let hints = lines.filter(|line| line.starts_with("hint:"));
+        std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
+    });
+    let all_reasons =
+        if progress.is_verbose() { "" } else { "run again with --verbose to see all reasons, or " };
     progress.warn(&format!(
-        "{}\nhint: run again with --verbose to see the reasons, or accept this with \
-         --max-unscored {:.0}",
+        "{}{cause}\nhint: {all_reasons}accept this with --max-unscored {:.0}",
         result.summary,
         result.value.unwrap_or(100.0).ceil()
     ));

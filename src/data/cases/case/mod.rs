@@ -164,6 +164,8 @@ pub enum UnscoredReason {
     Truncated,
     /// The judge refused.
     Refused,
+    /// The evaluation of the judge does not have its format.
+    Format,
     /// The judge could not be reached.
     Transport,
     /// The image is missing or could not be decoded.
@@ -177,6 +179,7 @@ impl UnscoredReason {
             Self::Parse => "parse",
             Self::Truncated => "truncated",
             Self::Refused => "refused",
+            Self::Format => "format",
             Self::Transport => "transport",
             Self::Image => "image",
         }

@@ -25,10 +25,9 @@ use crate::judging::provenance::Provenance;
 use crate::judging::run::journal::damaged::DAMAGED_FILE;
 use crate::judging::run::journal::repair::Repair;
 use crate::judging::run::journal::superseded::SupersededRecords;
-use crate::judging::run::record::checksum::{FileChecksum, LineState, check_line};
 use crate::judging::run::record::damage::Damage;
 use crate::judging::run::record::{Record, RecordOutcome};
-use crate::judging::run::replay::Replay;
+use crate::judging::run::replay::{Replay, records_digest};
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file::remove_temporary_files;
 use crate::support::files::folder::FolderLock;
@@ -54,6 +53,15 @@ pub struct Journal {
     diverged_after: Option<u64>,
     /// Locked until the journal is dropped.
     _lock: FolderLock,
+}
+
+/// Why a replay ends before the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReplayEnd {
+    /// The next record has no verdict of the judge, so it is judged again.
+    Repeats,
+    /// The next record is one of other input.
+    Differs,
 }
 
 impl Journal {
@@ -128,15 +136,7 @@ impl Journal {
 
     /// Returns the digest of the checksums of all records in the file.
     pub fn records_digest(&self) -> anyhow::Result<Digest> {
-        let mut checksum = FileChecksum::default();
-        let mut replay = Replay::open(&self.path).with_context(|| self.failure("read"))?;
-        while !replay.line.is_empty() {
-            if let LineState::Intact(line) = check_line(&replay.line) {
-                checksum.add(line);
-            }
-            replay.advance().with_context(|| self.failure("read"))?;
-        }
-        Ok(checksum.digest())
+        records_digest(&self.path).with_context(|| self.failure("read"))
     }
 
     /// Returns the number of superseded verdicts.
@@ -153,13 +153,16 @@ impl Journal {
     /// Returns the reusable outcome of an earlier run for a key.
     pub fn lookup(&mut self, key: &Digest) -> anyhow::Result<Option<RecordOutcome>> {
         if let Some(replay) = &self.replay {
-            let record = replay.parse_record();
-            if let Some(record) = record.filter(|r| r.subject.key == Some(*key) && r.is_reusable())
-            {
-                self.superseded.mark_used(key);
-                return Ok(Some(record.outcome));
+            let record = replay.parse_record().filter(|r| r.subject.key == Some(*key));
+            match record {
+                Some(record) if record.is_reusable() => {
+                    self.superseded.mark_used(key);
+                    return Ok(Some(record.outcome));
+                }
+                // The input is that of the earlier run, which had no result here.
+                Some(_) => self.end_replay(ReplayEnd::Repeats)?,
+                None => self.end_replay(ReplayEnd::Differs)?,
             }
-            self.end_replay()?;
         }
         self.superseded.lookup(key)
     }
@@ -171,7 +174,7 @@ impl Journal {
             if replay.line == line.as_bytes() {
                 return replay.advance().with_context(|| self.failure("read"));
             }
-            self.end_replay()?;
+            self.end_replay(ReplayEnd::Differs)?;
         }
         self.file.write_all(line.as_bytes()).with_context(|| self.failure("write"))
     }
@@ -186,13 +189,13 @@ impl Journal {
 
     /// Finishes a run that has read all its input. The remaining earlier records become superseded.
     pub fn finish(&mut self) -> anyhow::Result<()> {
-        self.end_replay()?;
+        self.end_replay(ReplayEnd::Differs)?;
         self.sync()?;
         self.superseded.retain_unused()
     }
 
     /// Ends the replay at the current line: moves the rest of the file to the superseded records.
-    fn end_replay(&mut self) -> anyhow::Result<()> {
+    fn end_replay(&mut self, end: ReplayEnd) -> anyhow::Result<()> {
         let Some(mut replay) = self.replay.take() else {
             return Ok(());
         };
@@ -204,7 +207,8 @@ impl Journal {
         self.superseded.import(&mut replay.reader)?;
         self.file.set_len(replay.offset).with_context(|| self.failure("write"))?;
         // Damaged lines are missing from the file; the input may be the same.
-        self.diverged_after = self.damage.is_empty().then_some(replay.matched_lines);
+        let diverged = end == ReplayEnd::Differs && self.damage.is_empty();
+        self.diverged_after = diverged.then_some(replay.matched_lines);
         Ok(())
     }
 

@@ -59,6 +59,11 @@ impl Reply {
         })
     }
 
+    /// Returns true if the server states how many tokens it read and wrote.
+    pub(in crate::judging::served) fn states_tokens(&self) -> bool {
+        self.prompt_tokens.is_some() && self.written_tokens.is_some()
+    }
+
     /// Returns the text of the tokens, in bytes, without the token that ends it.
     pub(in crate::judging::served) fn visible_token_bytes(&self) -> Vec<u8> {
         let is_end = |token: &ReplyToken| {

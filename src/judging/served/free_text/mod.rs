@@ -7,13 +7,13 @@ pub(in crate::judging::served) mod text_server;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use self::text_client::TextClient;
 pub use self::text_server::TextServer;
-use super::budget::{Budget, Spending};
+use super::budget::{Budget, Spending, unknown_cost};
 use super::endpoint::ServedModel;
-use super::handshake::test_text_model;
+use super::handshake::{test_text_model, to_run_error};
 use super::image_urls::ImageUrls;
 use super::request_queue::RequestQueue;
 use super::transport::usage::UsageCounter;
@@ -58,7 +58,10 @@ impl ServedWriter {
         let queue = RequestQueue::new()?;
         let transport = Transport::new(&model, limits)?;
         let test = test_text_model(&model, &transport, &sampling, !text_only);
-        let (server, options) = queue.block_on(test)?;
+        let (server, options) = queue.block_on(test).map_err(to_run_error)?;
+        if budget.is_some() && !server.states_tokens {
+            bail!(unknown_cost(&server.model, &server.url));
+        }
         let client = TextClient {
             model,
             transport,

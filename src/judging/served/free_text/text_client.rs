@@ -53,8 +53,7 @@ impl TextClient {
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(|error| to_member_error(error, "answer"))?;
-        let counts = [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
-        self.usage.add(counts[0], counts[1]);
+        self.usage.add(&reply);
         read_text(&reply)
     }
 

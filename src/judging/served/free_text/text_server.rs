@@ -29,9 +29,17 @@ pub struct TextServer {
     /// Tokens of a test image; `None` if the model does not see images, or was not tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_tokens: Option<u64>,
+    /// False if the server does not state how many tokens it reads and writes, so that costs are unknown.
+    #[serde(default = "default_true", skip_serializing_if = "Clone::clone")]
+    pub states_tokens: bool,
     /// Options that the server rejects, and that requests leave out.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsupported: BTreeSet<String>,
+}
+
+/// Earlier versions do not say it.
+fn default_true() -> bool {
+    true
 }
 
 impl TextServer {

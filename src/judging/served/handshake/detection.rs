@@ -15,8 +15,17 @@ pub(super) struct DetectedServer {
     pub(super) engine: ServingEngine,
     pub(super) version: Option<String>,
     pub(super) context: Option<u64>,
-    /// True if the server lists the model; false if it lists no models.
+    /// True if the server lists the model; false if it lists no models, or not the adapters of a base.
     pub(super) lists_model: bool,
+}
+
+/// A model in the list of a server.
+#[derive(Default)]
+struct ListedModel {
+    /// The entry of the model, or of the base of an adapter.
+    entry: Option<Value>,
+    /// True if the model is listed itself.
+    is_verified: bool,
 }
 
 /// Asks a server for its models, engine and version.
@@ -30,7 +39,8 @@ pub(super) async fn detect(
 ) -> Result<DetectedServer, HandshakeError> {
     let get = async |path: &str| transport.get_json(path).await.map_err(request_error(model));
     let models = get("models").await?;
-    let entry = models.as_ref().map(|models| find_model(model, models)).transpose()?.flatten();
+    let listed = models.as_ref().map(|models| find_model(model, models)).transpose()?;
+    let ListedModel { entry, is_verified } = listed.unwrap_or_default();
     let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
     let is_sglang = owner == "sglang" || model.engine == Some(ServingEngine::Sglang);
     if is_sglang && let Some(entry) = &entry {
@@ -57,7 +67,7 @@ pub(super) async fn detect(
     let context = entry.as_ref().and_then(|entry| {
         entry["max_model_len"].as_u64().or_else(|| entry["meta"]["n_ctx"].as_u64())
     });
-    let lists_model = entry.is_some();
+    let lists_model = is_verified;
     Ok(DetectedServer { engine, version: version.or(build), context, lists_model })
 }
 
@@ -91,28 +101,43 @@ fn check_adapter_name(model: &ServedModel, entry: &Value) -> Result<(), Handshak
     }
 }
 
-/// Returns the entry of a model in the list of a server; `None` if the response is no such list.
-fn find_model(model: &ServedModel, models: &Value) -> Result<Option<Value>, HandshakeError> {
+/// Returns the entry of a model in the list of a server; none if the response is no such list.
+fn find_model(model: &ServedModel, models: &Value) -> Result<ListedModel, HandshakeError> {
     let Some(entries) = models["data"].as_array() else {
-        return Ok(None);
+        return Ok(ListedModel::default());
     };
     let is_model = |entry: &&Value| {
         let aliases = entry["aliases"].as_array().into_iter().flatten();
         std::iter::once(&entry["id"]).chain(aliases).any(|name| name.as_str() == Some(&model.model))
     };
     if let Some(entry) = entries.iter().find(is_model) {
-        return Ok(Some(entry.clone()));
+        return Ok(ListedModel { entry: Some(entry.clone()), is_verified: true });
     }
     // SGLang names an adapter after its base.
-    let base = model.model.split_once(':').map(|(base, _)| base);
-    let names = || entries.iter().filter_map(|entry| entry["id"].as_str());
+    let (base, adapter) = model.model.split_once(':').unzip();
     if let Some(entry) = entries.iter().find(|e| base.is_some() && e["id"].as_str() == base) {
-        return Ok(Some(entry.clone()));
+        let mut adapters = entries.iter().filter(|e| e["parent"].is_string()).peekable();
+        let lists_adapters = adapters.peek().is_some();
+        let is_verified =
+            adapters.any(|e| e["id"].as_str() == adapter && e["parent"].as_str() == base);
+        if is_verified || !lists_adapters {
+            return Ok(ListedModel { entry: Some(entry.clone()), is_verified });
+        }
     }
-    let known: Vec<&str> = names().take(MAX_LISTED).collect();
-    Err(HandshakeError::UnknownModel {
-        url: model.url.as_str().to_owned(),
-        model: model.model.clone(),
-        known: known.join(", "),
+    let names: Vec<String> = entries.iter().take(MAX_LISTED).filter_map(full_name).collect();
+    let (url, model) = (model.url.as_str().to_owned(), model.model.clone());
+    if names.is_empty() {
+        return Err(HandshakeError::NoModels { url, model });
+    }
+    Err(HandshakeError::UnknownModel { url, model, known: names.join(", ") })
+}
+
+/// Returns the name that requests give a listed model; an adapter of SGLang has that of its base before.
+fn full_name(entry: &Value) -> Option<String> {
+    let id = entry["id"].as_str()?;
+    let is_sglang = entry["owned_by"].as_str() == Some("sglang");
+    Some(match entry["parent"].as_str().filter(|_| is_sglang) {
+        Some(base) => format!("{base}:{id}"),
+        None => id.to_owned(),
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::transport::RequestError;
+use crate::support::terminal::exit::RunFailure;
 
 /// Why a server cannot judge.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +17,51 @@ pub(in crate::judging::served) enum HandshakeError {
         model: String,
         /// The error.
         error: RequestError,
+    },
+    /// The server answers no request now.
+    #[error(
+        "{model}: {error}\n\
+         hint: run the same command again when the server has capacity, or pass a larger --max-outage"
+    )]
+    Unavailable {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+    },
+    /// The server has no completions at this URL.
+    #[error(
+        "{model}: {error}\n\
+         hint: check the model, and the URL: it is the part before /chat/completions, such as {expected}"
+    )]
+    WrongUrl {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+        /// A URL as servers have it.
+        expected: String,
+    },
+    /// The server redirects to another address.
+    #[error(
+        "{model}: {error}\n\
+         hint: acem3 follows no redirects, because they can lead to another host; pass the URL of the server itself"
+    )]
+    Redirected {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+    },
+    /// The server lists no models.
+    #[error(
+        "{url}: the server has no models\nhint: load {model} on the server, then run the same command again"
+    )]
+    NoModels {
+        /// The base URL.
+        url: String,
+        /// The model.
+        model: String,
     },
     /// The server has no such model.
     #[error("{url}: the server has no model {model}\nhint: pass --model with one of {known}")]
@@ -70,5 +116,51 @@ pub(in crate::judging::served) enum HandshakeError {
 
 /// Returns the error of a request.
 pub(super) fn request_error(model: &ServedModel) -> impl Fn(RequestError) -> HandshakeError {
-    move |error| HandshakeError::Request { model: model.to_string(), error }
+    move |error| {
+        let (url, model) = (model.url.as_str(), model.to_string());
+        match error {
+            RequestError::Outage(_) | RequestError::Failed(_) => {
+                HandshakeError::Unavailable { model, error }
+            }
+            RequestError::Missing(_) => {
+                HandshakeError::WrongUrl { model, error, expected: expected_url(url) }
+            }
+            RequestError::Redirected(_) => HandshakeError::Redirected { model, error },
+            RequestError::TooLong(_) | RequestError::Rejected(_) | RequestError::Unusable(_) => {
+                HandshakeError::Request { model, error }
+            }
+        }
+    }
+}
+
+/// Returns the base URL that servers have at the address of `url`.
+fn expected_url(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let base = ["/chat/completions", "/completions", "/models"]
+        .into_iter()
+        .find_map(|path| url.strip_suffix(path))
+        .unwrap_or(url);
+    if base.ends_with("/v1") { base.to_owned() } else { format!("{base}/v1") }
+}
+
+/// Converts the error of a handshake. The run can succeed later if the server was only unavailable.
+pub(in crate::judging::served) fn to_run_error(error: HandshakeError) -> anyhow::Error {
+    match error {
+        HandshakeError::Unavailable { .. } => anyhow::Error::new(RunFailure(error.to_string())),
+        error => anyhow::Error::new(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_url_is_the_base() {
+        for url in ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/chat/completions"]
+        {
+            assert_eq!(expected_url(url), "http://h:1/v1");
+        }
+        assert_eq!(expected_url("https://h/openai/v1/models"), "https://h/openai/v1");
+    }
 }

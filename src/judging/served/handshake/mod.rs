@@ -17,6 +17,7 @@ use acem3_experts::prompt::{EvaluationFormat, PromptPiece, ScoreWords};
 use serde_json::{Map, Value, json};
 
 use self::detection::{DetectedServer, detect};
+pub(super) use self::error::to_run_error;
 use self::error::{HandshakeError, request_error};
 use self::image_test::count_image_tokens;
 use self::prefix_test::continues_prefix;
@@ -132,6 +133,7 @@ pub(super) async fn shake_hands(
         image_tokens,
         continues_prefix,
         repeatable: first.text == second.text && first.tokens == second.tokens,
+        states_tokens: first.states_tokens(),
         unsupported: unsupported.clone(),
     };
     Ok(Capabilities { engine, logprobs, settings, unsupported, report })

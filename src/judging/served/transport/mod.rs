@@ -4,6 +4,7 @@ mod api_error;
 mod backoff;
 mod limiter;
 mod outage;
+mod request_error;
 pub(super) mod usage;
 
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use self::api_error::{error_message, says_too_long};
 use self::backoff::Backoff;
 use self::limiter::{AttemptOutcome, Limiter};
 use self::outage::Outage;
+pub(in crate::judging::served) use self::request_error::RequestError;
 use crate::judging::served::endpoint::ServedModel;
 use crate::support::network::access_token::AccessToken;
 use crate::support::network::http_client::{CONNECT_TIMEOUT, build_client, root_cause};
@@ -49,37 +51,34 @@ impl Default for RequestLimits {
     }
 }
 
-/// Why a request has no usable response.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::judging::served) enum RequestError {
-    /// The prompt is longer than the context of the model.
-    #[error("{0}")]
-    TooLong(String),
-    /// The server rejects this request; it may accept others.
-    #[error("{0}")]
-    Rejected(String),
-    /// All attempts failed, while other requests succeed.
-    #[error("{0}")]
-    Failed(String),
-    /// The server has no such model or path.
-    #[error("{0}")]
-    Missing(String),
-    /// No request can succeed.
-    #[error("{0}")]
-    Unusable(String),
-}
-
 /// The result of one attempt that gave no body.
 enum AttemptError {
     /// Another attempt may succeed. `pause`: what the server demands.
-    Transient {
-        reason: String,
-        pause: Option<Duration>,
-        outcome: AttemptOutcome,
-        is_server_error: bool,
-    },
+    Transient { reason: String, pause: Option<Duration>, failure: Failure },
     /// No other attempt can succeed.
     Final(RequestError),
+}
+
+/// What failed in an attempt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// There is no connection, or the response was cut.
+    Connection,
+    /// There was no complete response in time.
+    Timeout,
+    /// The server has no capacity now.
+    Busy,
+    /// The server failed, or its response is unreadable. Often the request is at fault.
+    Server,
+}
+
+impl Failure {
+    fn outcome(self) -> AttemptOutcome {
+        match self {
+            Self::Connection | Self::Server => AttemptOutcome::Failed,
+            Self::Timeout | Self::Busy => AttemptOutcome::Overloaded,
+        }
+    }
 }
 
 /// Sends requests to one server.
@@ -133,8 +132,7 @@ impl Transport {
                 parse(&bytes).map_err(|reason| AttemptError::Transient {
                     reason: format!("{reason}: {}", self.excerpt(&bytes)),
                     pause: None,
-                    outcome: AttemptOutcome::Failed,
-                    is_server_error: true,
+                    failure: Failure::Server,
                 })
             });
             match result {
@@ -149,12 +147,13 @@ impl Transport {
                     permit.finish(AttemptOutcome::Succeeded);
                     return Err(error);
                 }
-                Err(AttemptError::Transient { reason, pause, outcome, is_server_error }) => {
+                Err(AttemptError::Transient { reason, pause, failure }) => {
+                    let outcome = failure.outcome();
                     permit.finish(outcome);
-                    server_errors += u32::from(is_server_error);
+                    server_errors += u32::from(failure == Failure::Server);
                     let (outage, failures) = self.outage.count_failure(Instant::now());
                     if outage > self.limits.max_outage && failures >= MAX_SERVER_ERRORS {
-                        return Err(RequestError::Unusable(format!(
+                        return Err(RequestError::Outage(format!(
                             "{}: {reason}; no request succeeded for {} seconds",
                             self.base,
                             outage.as_secs()
@@ -171,27 +170,44 @@ impl Transport {
     }
 
     /// Gets a small JSON document; `None` if the server has none there. `path` is below the base URL,
-    /// or below the host if it begins with `/`.
+    /// or below the host if it begins with `/`. Waits while the server has no capacity, for example because
+    /// it still loads the model.
     ///
     /// # Errors
     ///
-    /// The server cannot be reached, or rejects the key.
+    /// The server cannot be reached, rejects the key, or has no capacity for the time of an outage.
     pub(in crate::judging::served) async fn get_json(
         &self,
         path: &str,
     ) -> Result<Option<serde_json::Value>, RequestError> {
-        let url = self.url_of(path);
-        let request = self.client.get(url).timeout(CONNECT_TIMEOUT);
-        match self.send(request).await {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(AttemptError::Final(RequestError::Unusable(reason))) => {
-                Err(RequestError::Unusable(reason))
+        let (url, start) = (self.url_of(path), Instant::now());
+        let timeout = self.limits.timeout.min(CONNECT_TIMEOUT);
+        for attempt in 1.. {
+            let (reason, demanded) = match self.send(self.client.get(&url).timeout(timeout)).await {
+                Ok(bytes) => return Ok(serde_json::from_slice(&bytes).ok()),
+                Err(AttemptError::Final(
+                    error @ (RequestError::Unusable(_) | RequestError::Redirected(_)),
+                )) => return Err(error),
+                Err(AttemptError::Transient { reason, pause, failure: Failure::Busy }) => {
+                    (reason, pause)
+                }
+                Err(AttemptError::Transient {
+                    reason,
+                    failure: Failure::Connection | Failure::Timeout,
+                    ..
+                }) => return Err(RequestError::Unusable(format!("{}: {reason}", self.base))),
+                Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => return Ok(None),
+            };
+            let pause = self.backoff.pause(attempt, AttemptOutcome::Overloaded, demanded);
+            if start.elapsed() + pause > self.limits.max_outage {
+                let asked = demanded.map_or(String::new(), |pause| {
+                    format!("; it asks to wait {} seconds", pause.as_secs())
+                });
+                return Err(RequestError::Outage(format!("{}: {reason}{asked}", self.base)));
             }
-            Err(AttemptError::Transient { reason, is_server_error: false, .. }) => {
-                Err(RequestError::Unusable(format!("{}: {reason}", self.base)))
-            }
-            Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => Ok(None),
+            tokio::time::sleep(pause).await;
         }
+        Ok(None)
     }
 
     async fn attempt(&self, path: &str, body: bytes::Bytes) -> Result<Vec<u8>, AttemptError> {
@@ -207,12 +223,7 @@ impl Transport {
         let failed = |error: &reqwest::Error| AttemptError::Transient {
             reason: describe_failure(error),
             pause: None,
-            outcome: if error.is_timeout() {
-                AttemptOutcome::Overloaded
-            } else {
-                AttemptOutcome::Failed
-            },
-            is_server_error: false,
+            failure: if error.is_timeout() { Failure::Timeout } else { Failure::Connection },
         };
         let mut response = request.send().await.map_err(|error| failed(&error))?;
         if response.status().as_u16() != 200 {
@@ -220,7 +231,7 @@ impl Transport {
         }
         let body = read_body(&mut response, MAX_RESPONSE_BYTES).await;
         let body = body.map_err(|error| failed(&error))?.ok_or_else(|| {
-            AttemptError::Final(RequestError::Rejected(format!(
+            AttemptError::Final(RequestError::Failed(format!(
                 "the response is longer than {MAX_RESPONSE_BYTES} bytes"
             )))
         })?;
@@ -236,6 +247,8 @@ impl Transport {
         let status = response.status().as_u16();
         let retry_after = response.headers().get("retry-after");
         let pause = retry_after.and_then(|value| backoff::parse_retry_after(value.to_str().ok()?));
+        let location = response.headers().get("location");
+        let location = location.and_then(|value| Some(value.to_str().ok()?.to_owned()));
         let body = read_error_body(&mut response, MAX_ERROR_BYTES).await;
         let message = error_message(&body, self.key.as_ref());
         let reason = format!("status {status}: {message}");
@@ -244,18 +257,19 @@ impl Transport {
                 AttemptError::Final(RequestError::TooLong(reason))
             }
             400 | 413 | 422 => AttemptError::Final(RequestError::Rejected(reason)),
-            408 | 409 | 425 | 429 | 502..=504 | 529 => AttemptError::Transient {
-                reason,
-                pause,
-                outcome: AttemptOutcome::Overloaded,
-                is_server_error: false,
-            },
-            500.. => AttemptError::Transient {
-                reason,
-                pause,
-                outcome: AttemptOutcome::Failed,
-                is_server_error: true,
-            },
+            408 | 409 | 425 | 429 | 502..=504 | 529 => {
+                AttemptError::Transient { reason, pause, failure: Failure::Busy }
+            }
+            500.. => AttemptError::Transient { reason, pause, failure: Failure::Server },
+            300..400 => {
+                let target = location.map_or("another address".to_owned(), |location| {
+                    error_message(location.as_bytes(), self.key.as_ref())
+                });
+                AttemptError::Final(RequestError::Redirected(format!(
+                    "{}: status {status}: the server redirects to {target}",
+                    self.base
+                )))
+            }
             404 | 405 => {
                 AttemptError::Final(RequestError::Missing(format!("{}: {reason}", self.base)))
             }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::served::exchange::reply::Reply;
 
 /// Counts the requests that a panel sent, and their tokens.
 #[derive(Debug, Default)]
@@ -10,14 +11,24 @@ pub(in crate::judging::served) struct UsageCounter {
     requests: AtomicU64,
     prompt_tokens: AtomicU64,
     written_tokens: AtomicU64,
+    /// Requests whose answers state no tokens.
+    uncounted: AtomicU64,
 }
 
 impl UsageCounter {
     /// Adds an answered request.
-    pub(in crate::judging::served) fn add(&self, prompt_tokens: u64, written_tokens: u64) {
+    pub(in crate::judging::served) fn add(&self, reply: &Reply) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.prompt_tokens.fetch_add(prompt_tokens, Ordering::Relaxed);
-        self.written_tokens.fetch_add(written_tokens, Ordering::Relaxed);
+        let [prompt, written] =
+            [reply.prompt_tokens, reply.written_tokens].map(Option::unwrap_or_default);
+        self.prompt_tokens.fetch_add(prompt, Ordering::Relaxed);
+        self.written_tokens.fetch_add(written, Ordering::Relaxed);
+        self.uncounted.fetch_add(u64::from(!reply.states_tokens()), Ordering::Relaxed);
+    }
+
+    /// Returns the number of requests whose answers state no tokens, so that their cost is unknown.
+    pub(in crate::judging::served) fn uncounted(&self) -> u64 {
+        self.uncounted.load(Ordering::Relaxed)
     }
 
     /// Adds the requests of earlier commands.

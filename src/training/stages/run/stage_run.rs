@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use acem3_experts::train::{
-    AdamW, AttributeClassifier, Parameters, Schedule, TrainableModel, Trainer, load_checkpoint,
+    AttributeClassifier, Optimizer, Parameters, Schedule, TrainableModel, Trainer, load_checkpoint,
     save_checkpoint,
 };
 use anyhow::{Context, Result};
@@ -187,9 +187,9 @@ impl StageRun<'_> {
     }
 
     /// Creates the optimizer. A training in bf16 gets master weights with the f32 initial values.
-    fn create_optimizer(&self, trained: Vec<(String, Var)>, init: InitFn) -> Result<AdamW> {
+    fn create_optimizer(&self, trained: Vec<(String, Var)>, init: InitFn) -> Result<Optimizer> {
         let config = self.context.config;
-        let optimizer = AdamW::new(trained, config.optimizer);
+        let optimizer = Optimizer::new(trained, config.optimizer);
         if config.dtype == Precision::F32 {
             return Ok(optimizer);
         }

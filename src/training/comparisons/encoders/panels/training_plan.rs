@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use acem3_experts::ModelConfig;
-use acem3_experts::train::{AdamWConfig, LoraConfig};
+use acem3_experts::train::{LoraConfig, OptimizerConfig};
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::SelectFeature;
 use anyhow::{Context, Result, bail};
@@ -156,7 +156,7 @@ impl EncoderPlan {
                 .map(|name| ((*name).to_owned(), 0.5))
                 .collect::<BTreeMap<_, _>>(),
             reward_tokens: RewardTokens::default(),
-            optimizer: AdamWConfig::default(),
+            optimizer: OptimizerConfig::default(),
             stages: vec![self.projector_stage(base, uses_data_sets)],
         })
     }

@@ -1,7 +1,7 @@
 //! Linear classifier on frozen features: multinomial logistic regression with weight decay,
 //! trained with full-batch steps. Deterministic, because weights start at zero.
 
-use acem3_experts::train::{AdamW, AdamWConfig, Hits, Schedule, ShardLoss, Trainer};
+use acem3_experts::train::{Hits, Optimizer, OptimizerConfig, Schedule, ShardLoss, Trainer};
 use anyhow::Result;
 use candle::{DType, Device, Tensor, Var};
 
@@ -32,9 +32,9 @@ pub(super) fn classify(
     let logits = |x: &Tensor| x.matmul(&weight.t()?)?.broadcast_add(&bias);
     let x = matrix(&labelled.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
     let targets: Vec<u32> = labelled.iter().map(|(_, class)| *class as u32).collect();
-    let optimizer = AdamW::new(
+    let optimizer = Optimizer::new(
         vec![("weight".to_owned(), weight.clone()), ("bias".to_owned(), bias.clone())],
-        AdamWConfig { weight_decay: 0.1, ..AdamWConfig::default() },
+        OptimizerConfig { weight_decay: 0.1, ..OptimizerConfig::default() },
     );
     let schedule = Schedule { peak: LEARNING_RATE, warmup: 10, steps: STEPS, floor: 0.0 };
     let mut trainer = Trainer::new(optimizer, schedule, f64::INFINITY);
