@@ -27,7 +27,11 @@ fn run_without_verdicts_fails() {
     folder.write_cases(&cases);
     let output = folder.judge("out", &[]);
     assert_eq!(output.exit_code, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("all records are unscored\nhint: "), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("all records are unscored\n  most often (2 records): a response"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(folder.judge("out", &["--max-unscored", "100"]).exit_code, 0);
 }
 
@@ -42,7 +46,7 @@ fn run_with_few_verdicts_fails() {
     folder.write_cases(&cases);
     let output = folder.judge("out", &[]);
     assert_eq!(output.exit_code, 3, "{}", output.stderr);
-    let message = "87.5 % of the records are unscored, more than --max-unscored 50\nhint: ";
+    let message = "87.5 % of the records are unscored, more than --max-unscored 50\n  most often (7 records): field `question`";
     assert!(output.stderr.contains(message), "{}", output.stderr);
     assert!(output.stderr.contains("accept this with --max-unscored 88"), "{}", output.stderr);
     assert_eq!(folder.judge("out", &["--max-unscored", "88"]).exit_code, 0);

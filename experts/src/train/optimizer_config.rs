@@ -60,3 +60,17 @@ impl Default for OptimizerConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_has_a_name_and_defaults_are_left_out() {
+        let config: OptimizerConfig = serde_json::from_str(r#"{"matrices": "muon"}"#).unwrap();
+        assert_eq!((config.matrices, config.momentum), (MatrixRule::Muon, 0.95));
+        let default = serde_json::to_string(&OptimizerConfig::default()).unwrap();
+        assert!(!default.contains("matrices") && !default.contains("momentum"), "{default}");
+        assert!(serde_json::from_str::<OptimizerConfig>(r#"{"matrices": "sgd"}"#).is_err());
+    }
+}

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+/// What to do about a model that gets no images.
+pub const BLIND_HINT: &str =
+    "serve a multimodal model, or pass --text-only to judge the texts alone";
+
 /// The result of the handshake with a server about one model. It is part of `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerReport {
@@ -48,12 +52,21 @@ pub struct ServerReport {
 }
 
 impl ServerReport {
+    /// Says why the model gets no images. Only the number of tokens shows whether it sees them.
+    pub fn describe_blindness(&self) -> &'static str {
+        if self.states_tokens {
+            "it does not see images"
+        } else {
+            "whether it sees images is unknown, because it states no tokens"
+        }
+    }
+
     /// Describes the server in one line.
     pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
         let images = match self.image_tokens {
             Some(tokens) => format!("a test image has {tokens} tokens"),
-            None => "it does not see images".to_owned(),
+            None => self.describe_blindness().to_owned(),
         };
         let logprobs = match self.logprobs.as_str() {
             "raw" => "probabilities before the constraint",

@@ -134,9 +134,9 @@ impl ShardSet {
         if !self.missing.is_empty() {
             let flags: Vec<String> =
                 self.missing.iter().map(|index| format!("--shard {index}/{of}")).collect();
-            let each = if flags.len() == 1 { "and" } else { "each with" };
+            let each = if flags.len() == 1 { " and" } else { ", each with" };
             hints.push(format!(
-                "hint: run this command with {}, {each} a new --out: {}",
+                "hint: run this command with {}{each} a new --out: {}",
                 flags.join(" and with "),
                 command(&self.first)
             ));

@@ -84,7 +84,12 @@ fn cost_of_a_server_that_states_no_tokens_is_unknown() {
     let estimate = super::judge(&folder, "out", &[&flags[..], &["--dry-run"]].concat());
     assert!(estimate.stdout.contains("tokens    unknown"), "{}", estimate.stdout);
     assert!(!estimate.stdout.contains("0.00"), "{}", estimate.stdout);
+    // Whether it sees images is unknown too: only the number of tokens shows it.
     let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert!(result.stderr.contains("whether it sees images is unknown"), "{}", result.stderr);
+    assert!(!result.stderr.contains("data check"), "{}", result.stderr);
+    let result = super::judge(&folder, "texts", &[&flags[..], &["--text-only"]].concat());
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
-    assert_eq!(folder.manifest("out")["servers"][0]["states_tokens"], false);
+    assert_eq!(folder.manifest("texts")["servers"][0]["states_tokens"], false);
 }

@@ -111,7 +111,8 @@ fn server_that_breaks_the_format_is_no_problem_of_the_cases() {
     assert!(!result.stderr.contains("run again with --verbose"), "{}", result.stderr);
     assert!(folder.records("out").iter().all(|record| record["reason"] == "format"));
     // The same command judges them again, and the earlier records are not those of other input.
-    let result = super::judge(&folder, "out", &flags);
+    let engine = MockEngine::start(EngineSettings { flaws, ..settings() });
+    let result = super::judge(&folder, "out", &["--panel", &engine.url, "--model", "judge"]);
     assert_eq!(result.exit_code, 3, "{}", result.stderr);
     assert!(!result.stderr.contains("differs from the records"), "{}", result.stderr);
 }

@@ -11,6 +11,7 @@ use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::UnscoredReason;
+use crate::judging::judge::server_report::BLIND_HINT;
 use crate::judging::run::pairs::{BASELINE_HINT, NO_REFERENCE};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::counts::RunCounts;
@@ -39,8 +40,8 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
         None => (0, ""),
     };
     let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
-    // The check of the input knows no form, so it finds nothing wrong with a missing reference.
-    let check_hint = if hint == BASELINE_HINT || reason == NO_REFERENCE {
+    // The check of the input knows neither form nor judge, so it finds nothing wrong.
+    let check_hint = if [BASELINE_HINT, BLIND_HINT].contains(&hint) || reason == NO_REFERENCE {
         String::new()
     } else {
         format!(

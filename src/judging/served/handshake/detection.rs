@@ -40,7 +40,7 @@ pub(super) async fn detect(
     let get = async |path: &str| transport.get_json(path).await.map_err(request_error(model));
     let models = get("models").await?;
     let listed = models.as_ref().map(|models| find_model(model, models)).transpose()?;
-    let ListedModel { entry, is_verified } = listed.unwrap_or_default();
+    let ListedModel { entry, is_verified: lists_model } = listed.unwrap_or_default();
     let owner = entry.as_ref().and_then(|entry| entry["owned_by"].as_str()).unwrap_or_default();
     let is_sglang = owner == "sglang" || model.engine == Some(ServingEngine::Sglang);
     if is_sglang && let Some(entry) = &entry {
@@ -67,7 +67,6 @@ pub(super) async fn detect(
     let context = entry.as_ref().and_then(|entry| {
         entry["max_model_len"].as_u64().or_else(|| entry["meta"]["n_ctx"].as_u64())
     });
-    let lists_model = is_verified;
     Ok(DetectedServer { engine, version: version.or(build), context, lists_model })
 }
 

@@ -185,9 +185,7 @@ impl Transport {
         for attempt in 1.. {
             let (reason, demanded) = match self.send(self.client.get(&url).timeout(timeout)).await {
                 Ok(bytes) => return Ok(serde_json::from_slice(&bytes).ok()),
-                Err(AttemptError::Final(
-                    error @ (RequestError::Unusable(_) | RequestError::Redirected(_)),
-                )) => return Err(error),
+                Err(AttemptError::Final(error @ RequestError::Unusable(_))) => return Err(error),
                 Err(AttemptError::Transient { reason, pause, failure: Failure::Busy }) => {
                     (reason, pause)
                 }
