@@ -227,6 +227,9 @@ fn merge_refuses_what_does_not_belong_together() {
         assert_eq!(merge(&folder, &shards, "merged", &[]).exit_code, 0);
         assert_eq!(folder.read("merged/records.jsonl"), folder.read("all/records.jsonl"));
     }
+    // Fewer shards would lose records.
+    let refused = merge(&folder, &shards[..2], "merged", &["--partial"]);
+    assert!(refused.stderr.contains("already contains a run"), "{}", refused.stderr);
     // Edited records stay.
     folder.write("merged/records.jsonl", &edit_scores(&text));
     let refused = merge(&folder, &shards, "merged", &[]);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 /// What to do about a model that gets no images.
-pub const BLIND_HINT: &str =
-    "serve a multimodal model, or pass --text-only to judge the texts alone";
+pub const BLIND_HINT: &str = "serve a multimodal model by a server that states `usage`, or pass --text-only to judge the texts alone";
 
 /// The result of the handshake with a server about one model. It is part of `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

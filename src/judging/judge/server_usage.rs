@@ -11,6 +11,14 @@ pub struct ServerUsage {
     pub prompt_tokens: u64,
     /// Tokens that the models wrote.
     pub written_tokens: u64,
+    /// Requests whose tokens the server did not state, so that their cost is unknown.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Prices of a server, for a million tokens.
@@ -37,6 +45,7 @@ impl std::iter::Sum for ServerUsage {
             requests: sum.requests.saturating_add(usage.requests),
             prompt_tokens: sum.prompt_tokens.saturating_add(usage.prompt_tokens),
             written_tokens: sum.written_tokens.saturating_add(usage.written_tokens),
+            uncounted: sum.uncounted.saturating_add(usage.uncounted),
         })
     }
 }
@@ -51,6 +60,7 @@ impl ServerUsage {
             requests: scale(self.requests, earlier.requests),
             prompt_tokens: scale(self.prompt_tokens, earlier.prompt_tokens),
             written_tokens: scale(self.written_tokens, earlier.written_tokens),
+            uncounted: scale(self.uncounted, earlier.uncounted),
         }
     }
 

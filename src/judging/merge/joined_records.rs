@@ -10,6 +10,7 @@ use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use super::shard_set::{ShardRun, ShardSet};
+use crate::judging::run::manifest::RunStatus;
 use crate::judging::run::record::checksum::{FileChecksum, LineState, check_line};
 use crate::judging::run::record::{RECORDS, Record, SCHEMA};
 use crate::judging::run::run_state::JUDGE_AGAIN;
@@ -63,8 +64,13 @@ impl<'a> JoinedRecords<'a> {
     /// Returns the counts and sums of the lines so far. Counts of the input are those of the runs.
     pub fn tally(self, set: &ShardSet) -> Tally {
         let mut tally = self.tally;
-        for counts in set.runs.iter().map(|run| &run.manifest.counts) {
-            tally.counts.cases += counts.cases;
+        for run in &set.runs {
+            let counts = &run.manifest.counts;
+            // A run that was killed has written no counts.
+            let is_counted = run.manifest.status != RunStatus::Running;
+            let in_records =
+                || self.shards.values().filter(|shard| **shard == run.info.index).count();
+            tally.counts.cases += if is_counted { counts.cases } else { in_records() as u64 };
             tally.counts.unreadable += counts.unreadable;
             tally.counts.left_out += counts.left_out;
             tally.counts.reused += counts.reused;

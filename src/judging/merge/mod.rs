@@ -80,27 +80,35 @@ fn check_free(set: &ShardSet, out: &Path) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "--out {}: already contains a run\nhint: choose another folder, for example --out {}",
+        "--out {}: already contains a run that is no earlier merge of these shards, or was edited since\n\
+         hint: choose another folder, for example --out {}",
         out.display(),
         free_sibling_name(out).display()
     )
 }
 
-/// Returns true if a folder has the result of an earlier merge of this source and judge, unchanged or
-/// interrupted. Its records are those of the shards, so it can be written again.
+/// Returns true if a folder has the result of an earlier merge of these shards, or some of them, unchanged
+/// or interrupted. Its records are those of the shards, so it can be written again.
 fn is_earlier_merge(set: &ShardSet, out: &Path) -> bool {
     let Ok(earlier) = Manifest::read(out) else {
         return false;
     };
     let first = &set.first().manifest;
-    let has_same_cases = earlier.judge_sha256 == first.judge_sha256
+    let is_shard = |merged: &MergedShard| {
+        set.runs.iter().any(|run| {
+            run.info.index == merged.index && run.folder.display().to_string() == merged.folder
+        })
+    };
+    let has_same_shards = earlier.judge_sha256 == first.judge_sha256
         && earlier.source.digest == first.source.digest
-        && !earlier.merged.is_empty();
+        && !earlier.merged.is_empty()
+        && earlier.merged.iter().all(is_shard);
     let is_unchanged = || {
         earlier.status == RunStatus::Running
+            || !out.join(RECORDS).exists()
             || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest
     };
-    has_same_cases && is_unchanged()
+    has_same_shards && is_unchanged()
 }
 
 /// Creates the manifest of the joined run from those of its shards.

@@ -246,7 +246,7 @@ impl TextWriter for LocalWriter {
     }
 
     fn add_earlier_usage(&mut self, earlier: EarlierUsage) {
-        let ServerUsage { requests, prompt_tokens, written_tokens } = earlier.usage;
+        let ServerUsage { requests, prompt_tokens, written_tokens, .. } = earlier.usage;
         self.usage.requests += requests;
         self.usage.prompt_tokens += prompt_tokens;
         self.usage.written_tokens += written_tokens;

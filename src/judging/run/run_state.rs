@@ -18,7 +18,7 @@ use crate::support::text::format_count;
 /// What to do about an unfinished or damaged run.
 pub const JUDGE_AGAIN: &str = "run the same `acem3 judge` command again";
 /// What to do about a damaged run that was merged from shards.
-const MERGE_AGAIN: &str = "merge its shards again";
+const MERGE_AGAIN: &str = "merge its shards again, into another folder if records were edited";
 
 /// State of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

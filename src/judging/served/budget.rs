@@ -19,8 +19,6 @@ pub struct Budget {
 pub(super) struct Spending {
     /// The requests and tokens, also those of earlier commands and of jobs in progress.
     pub usage: ServerUsage,
-    /// The number of requests of this command whose tokens the server did not state.
-    pub uncounted: u64,
     /// The part of earlier commands.
     pub earlier: EarlierUsage,
     /// Number of jobs that this command finished.
@@ -56,11 +54,11 @@ impl Budget {
     ///
     /// The limit is reached, one more job would exceed it, or the cost is unknown.
     pub(super) fn check(self, spending: Spending) -> Result<()> {
-        if spending.uncounted > 0 {
+        if spending.usage.uncounted > 0 {
             bail!(
                 "--max-cost: the server states no tokens for {}, so that their cost is unknown\n\
                  hint: omit --max-cost, or use a server that states `usage` in its answers",
-                format_count(spending.uncounted, "request")
+                format_count(spending.usage.uncounted, "request")
             );
         }
         let Self { prices, max_cost } = self;
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     fn usage(prompt_tokens: u64) -> ServerUsage {
-        ServerUsage { requests: 1, prompt_tokens, written_tokens: 0 }
+        ServerUsage { requests: 1, prompt_tokens, ..ServerUsage::default() }
     }
 
     #[test]
@@ -104,8 +102,7 @@ mod tests {
         let prices = TokenPrices { prompt: 1e6, written: 0.0 };
         let budget = Budget { prices, max_cost: 100.0 };
         let earlier = EarlierUsage { usage: usage(95), jobs: 19 };
-        let start =
-            Spending { usage: usage(95), uncounted: 0, earlier, finished: 0, in_progress: 0 };
+        let start = Spending { usage: usage(95), earlier, finished: 0, in_progress: 0 };
         budget.check(start).unwrap();
         let later = Spending { usage: usage(98), finished: 1, ..start };
         assert!(budget.check(later).unwrap_err().to_string().contains("cost 98.0000"));

@@ -1,5 +1,6 @@
 //! The errors of a served model as reasons of the responses or questions that it was asked about.
 
+use super::endpoint::ServedModel;
 use super::transport::RequestError;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{MemberError, Unscored};
@@ -9,19 +10,23 @@ pub(super) fn unscored(reason: UnscoredReason, message: String) -> MemberError {
     MemberError::Unscored(Unscored::new(reason, message))
 }
 
-/// Converts the error of a request for a `result`, such as an evaluation.
-pub(super) fn to_member_error(error: RequestError, result: &str) -> MemberError {
+/// Converts the error of a request to a model for a `result`, such as an evaluation.
+pub(super) fn to_member_error(
+    error: RequestError,
+    result: &str,
+    model: &ServedModel,
+) -> MemberError {
     match error {
         RequestError::TooLong(message) => unscored(UnscoredReason::Truncated, message),
         RequestError::Rejected(message) => {
             unscored(UnscoredReason::Refused, format!("the server rejects the request: {message}"))
         }
-        RequestError::Failed(message) => {
+        RequestError::Failed(message) | RequestError::Broken(message) => {
             unscored(UnscoredReason::Transport, format!("the server gave no {result}: {message}"))
         }
         RequestError::Missing(message)
         | RequestError::Redirected(message)
         | RequestError::Outage(message)
-        | RequestError::Unusable(message) => MemberError::Unusable(message),
+        | RequestError::Unusable(message) => MemberError::Unusable(format!("{model}: {message}")),
     }
 }

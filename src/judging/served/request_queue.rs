@@ -95,12 +95,6 @@ impl<T: Send + 'static> RequestQueue<T> {
     /// Returns the requests so far and what they used.
     pub(super) fn spending(&self, usage: &UsageCounter) -> Spending {
         let Self { earlier, finished, in_progress, .. } = *self;
-        Spending {
-            usage: usage.usage(),
-            uncounted: usage.uncounted(),
-            earlier,
-            finished,
-            in_progress,
-        }
+        Spending { usage: usage.usage(), earlier, finished, in_progress }
     }
 }

@@ -89,7 +89,7 @@ impl ServedMember {
         let body = render_body(&self.model, content, prefix, options);
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
-        let reply = reply.map_err(|error| to_member_error(error, "evaluation"))?;
+        let reply = reply.map_err(|error| to_member_error(error, "evaluation", &self.model))?;
         self.usage.add(&reply);
         Ok(reply)
     }

@@ -109,6 +109,7 @@ fn server_that_breaks_the_format_is_no_problem_of_the_cases() {
     assert!(result.stderr.contains("does not match its format"), "{}", result.stderr);
     assert!(!result.stderr.contains("data check"), "{}", result.stderr);
     assert!(!result.stderr.contains("run again with --verbose"), "{}", result.stderr);
+    assert!(result.stderr.contains("run the same command again when"), "{}", result.stderr);
     assert!(folder.records("out").iter().all(|record| record["reason"] == "format"));
     // The same command judges them again, and the earlier records are not those of other input.
     let engine = MockEngine::start(EngineSettings { flaws, ..settings() });

@@ -75,6 +75,15 @@ fn unlisted_adapter_of_sglang_is_refused() {
 }
 
 #[test]
+fn only_sglang_names_adapters_after_their_base() {
+    let engine = MockEngine::start(settings(&[]));
+    let folder = Folder::with_cases(1);
+    let refused = super::judge(&folder, "out", &["--panel", &engine.url, "--model", "judge:70b"]);
+    assert_eq!(refused.exit_code, 2);
+    assert!(refused.stderr.contains("no model judge:70b"), "{}", refused.stderr);
+}
+
+#[test]
 fn names_of_models_belong_to_the_url_or_to_the_file() {
     let engine = MockEngine::start(settings(&[]));
     let folder = Folder::with_cases(1);

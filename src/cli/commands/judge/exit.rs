@@ -16,7 +16,6 @@ use crate::judging::run::pairs::{BASELINE_HINT, NO_REFERENCE};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
-use crate::judging::run::summary::unscored_causes::UnscoredCauses;
 use crate::statistics::Bootstrap;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
@@ -128,7 +127,7 @@ pub(in crate::cli::commands) fn check_unscored(limit: f64, counts: &RunCounts) -
 /// Returns the exit code, and prints the most common cause if too many records are unscored.
 pub(super) fn exit_status(
     result: &ThresholdResult,
-    causes: &UnscoredCauses,
+    Tally { counts, causes, .. }: &Tally,
     progress: &Progress,
 ) -> Exit {
     if !result.failed {
@@ -142,10 +141,19 @@ pub(super) fn exit_status(
         let hints = lines.filter(|line| line.starts_with("hint:"));
         std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
     });
+    let is_judged_again = |reason: &UnscoredReason| {
+        matches!(reason, UnscoredReason::Transport | UnscoredReason::Format)
+    };
+    let again = if counts.unscored.keys().any(is_judged_again) {
+        "\nhint: run the same command again when the server works: it judges records with the reasons transport and \
+         format again"
+    } else {
+        ""
+    };
     let all_reasons =
         if progress.is_verbose() { "" } else { "run again with --verbose to see all reasons, or " };
     progress.warn(&format!(
-        "{}{cause}\nhint: {all_reasons}accept this with --max-unscored {:.0}",
+        "{}{cause}{again}\nhint: {all_reasons}accept this with --max-unscored {:.0}",
         result.summary,
         result.value.unwrap_or(100.0).ceil()
     ));

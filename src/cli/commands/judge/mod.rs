@@ -215,7 +215,7 @@ impl JudgeRun<'_> {
         let properties = vec![("source", source), ("judge", self.judge.name())];
         let results = std::slice::from_ref(&result);
         write_junit(self.junit, "acem3 judge", properties, results)?;
-        Ok(exit_status(&result, &tally.causes, &self.progress))
+        Ok(exit_status(&result, &tally, &self.progress))
     }
 
     /// Judges all cases. Returns the outcome (true if the run is complete, or its error) and the

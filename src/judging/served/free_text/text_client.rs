@@ -52,7 +52,7 @@ impl TextClient {
         let body = render_body(&self.model, &content, None, self.options.render(&self.model));
         let body = body.map_err(|error| MemberError::Unusable(error.to_string()))?;
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
-        let reply = reply.map_err(|error| to_member_error(error, "answer"))?;
+        let reply = reply.map_err(|error| to_member_error(error, "answer", &self.model))?;
         self.usage.add(&reply);
         read_text(&reply)
     }

@@ -114,7 +114,11 @@ fn find_model(model: &ServedModel, models: &Value) -> Result<ListedModel, Handsh
     }
     // SGLang names an adapter after its base.
     let (base, adapter) = model.model.split_once(':').unzip();
-    if let Some(entry) = entries.iter().find(|e| base.is_some() && e["id"].as_str() == base) {
+    let is_base = |e: &&Value| {
+        let is_sglang = e["owned_by"] == "sglang" || model.engine == Some(ServingEngine::Sglang);
+        is_sglang && base.is_some() && e["id"].as_str() == base
+    };
+    if let Some(entry) = entries.iter().find(is_base) {
         let mut adapters = entries.iter().filter(|e| e["parent"].is_string()).peekable();
         let lists_adapters = adapters.peek().is_some();
         let is_verified =
@@ -125,6 +129,9 @@ fn find_model(model: &ServedModel, models: &Value) -> Result<ListedModel, Handsh
     }
     let names: Vec<String> = entries.iter().take(MAX_LISTED).filter_map(full_name).collect();
     let (url, model) = (model.url.as_str().to_owned(), model.model.clone());
+    if names.is_empty() && !entries.is_empty() {
+        return Ok(ListedModel::default());
+    }
     if names.is_empty() {
         return Err(HandshakeError::NoModels { url, model });
     }

@@ -42,6 +42,19 @@ pub(in crate::judging::served) enum HandshakeError {
         /// A URL as servers have it.
         expected: String,
     },
+    /// The server fails, or writes something else than completions.
+    #[error(
+        "{model}: {error}\n\
+         hint: look at the log of the server, and check the URL: it is that of the API, such as {expected}"
+    )]
+    Broken {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+        /// A URL as servers have it.
+        expected: String,
+    },
     /// The server redirects to another address.
     #[error(
         "{model}: {error}\n\
@@ -122,6 +135,9 @@ pub(super) fn request_error(model: &ServedModel) -> impl Fn(RequestError) -> Han
             RequestError::Outage(_) | RequestError::Failed(_) => {
                 HandshakeError::Unavailable { model, error }
             }
+            RequestError::Broken(_) => {
+                HandshakeError::Broken { model, error, expected: expected_url(url) }
+            }
             RequestError::Missing(_) => {
                 HandshakeError::WrongUrl { model, error, expected: expected_url(url) }
             }
@@ -140,7 +156,10 @@ fn expected_url(url: &str) -> String {
         .into_iter()
         .find_map(|path| url.strip_suffix(path))
         .unwrap_or(url);
-    if base.ends_with("/v1") { base.to_owned() } else { format!("{base}/v1") }
+    let last = base.rsplit('/').next().unwrap_or_default();
+    let is_version =
+        last.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+    if is_version { base.to_owned() } else { format!("{base}/v1") }
 }
 
 /// Converts the error of a handshake. The run can succeed later if the server was only unavailable.
@@ -162,5 +181,6 @@ mod tests {
             assert_eq!(expected_url(url), "http://h:1/v1");
         }
         assert_eq!(expected_url("https://h/openai/v1/models"), "https://h/openai/v1");
+        assert_eq!(expected_url("https://h/v1beta2"), "https://h/v1beta2");
     }
 }

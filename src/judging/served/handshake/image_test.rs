@@ -33,7 +33,9 @@ pub(super) async fn count_image_tokens(
     let with = match counter.count(&content_parts(&pieces, Some(&image)), None).await {
         Ok(with) => with,
         // The server takes no images.
-        Err(RequestError::Rejected(_) | RequestError::Failed(_)) => return Ok(None),
+        Err(RequestError::Rejected(_) | RequestError::Failed(_) | RequestError::Broken(_)) => {
+            return Ok(None);
+        }
         Err(error) => return Err(request_error(model)(error)),
     };
     Ok(with.zip(without).and_then(|(with, without)| with.checked_sub(without)).filter(|n| *n > 0))

@@ -154,13 +154,16 @@ impl Transport {
                     let (outage, failures) = self.outage.count_failure(Instant::now());
                     if outage > self.limits.max_outage && failures >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Outage(format!(
-                            "{}: {reason}; no request succeeded for {} seconds",
-                            self.base,
+                            "{reason}; no request succeeded for {} seconds",
                             outage.as_secs()
                         )));
                     }
-                    if attempt >= MAX_ATTEMPTS || server_errors >= MAX_SERVER_ERRORS {
-                        return Err(RequestError::Failed(format!("{reason} ({attempt} attempts)")));
+                    let reason = || format!("{reason} ({attempt} attempts)");
+                    if server_errors >= MAX_SERVER_ERRORS {
+                        return Err(RequestError::Broken(reason()));
+                    }
+                    if attempt >= MAX_ATTEMPTS {
+                        return Err(RequestError::Failed(reason()));
                     }
                     tokio::time::sleep(self.backoff.pause(attempt, outcome, pause)).await;
                 }
@@ -193,7 +196,7 @@ impl Transport {
                     reason,
                     failure: Failure::Connection | Failure::Timeout,
                     ..
-                }) => return Err(RequestError::Unusable(format!("{}: {reason}", self.base))),
+                }) => return Err(RequestError::Unusable(reason)),
                 Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => return Ok(None),
             };
             let pause = self.backoff.pause(attempt, AttemptOutcome::Overloaded, demanded);
@@ -201,7 +204,7 @@ impl Transport {
                 let asked = demanded.map_or(String::new(), |pause| {
                     format!("; it asks to wait {} seconds", pause.as_secs())
                 });
-                return Err(RequestError::Outage(format!("{}: {reason}{asked}", self.base)));
+                return Err(RequestError::Outage(reason + &asked));
             }
             tokio::time::sleep(pause).await;
         }
@@ -264,14 +267,11 @@ impl Transport {
                     error_message(location.as_bytes(), self.key.as_ref())
                 });
                 AttemptError::Final(RequestError::Redirected(format!(
-                    "{}: status {status}: the server redirects to {target}",
-                    self.base
+                    "status {status}: the server redirects to {target}"
                 )))
             }
-            404 | 405 => {
-                AttemptError::Final(RequestError::Missing(format!("{}: {reason}", self.base)))
-            }
-            _ => AttemptError::Final(RequestError::Unusable(format!("{}: {reason}", self.base))),
+            404 | 405 => AttemptError::Final(RequestError::Missing(reason)),
+            _ => AttemptError::Final(RequestError::Unusable(reason)),
         }
     }
 

@@ -12,6 +12,9 @@ pub(in crate::judging::served) enum RequestError {
     /// All attempts failed, while other requests succeed.
     #[error("{0}")]
     Failed(String),
+    /// The server failed at this request several times, or its responses are unreadable.
+    #[error("{0}")]
+    Broken(String),
     /// The server has no such model or path.
     #[error("{0}")]
     Missing(String),

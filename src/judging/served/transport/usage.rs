@@ -26,16 +26,12 @@ impl UsageCounter {
         self.uncounted.fetch_add(u64::from(!reply.states_tokens()), Ordering::Relaxed);
     }
 
-    /// Returns the number of requests whose answers state no tokens, so that their cost is unknown.
-    pub(in crate::judging::served) fn uncounted(&self) -> u64 {
-        self.uncounted.load(Ordering::Relaxed)
-    }
-
     /// Adds the requests of earlier commands.
     pub(in crate::judging::served) fn add_earlier(&self, earlier: ServerUsage) {
         self.requests.fetch_add(earlier.requests, Ordering::Relaxed);
         self.prompt_tokens.fetch_add(earlier.prompt_tokens, Ordering::Relaxed);
         self.written_tokens.fetch_add(earlier.written_tokens, Ordering::Relaxed);
+        self.uncounted.fetch_add(earlier.uncounted, Ordering::Relaxed);
     }
 
     /// Returns the counts so far.
@@ -44,6 +40,7 @@ impl UsageCounter {
             requests: self.requests.load(Ordering::Relaxed),
             prompt_tokens: self.prompt_tokens.load(Ordering::Relaxed),
             written_tokens: self.written_tokens.load(Ordering::Relaxed),
+            uncounted: self.uncounted.load(Ordering::Relaxed),
         }
     }
 }

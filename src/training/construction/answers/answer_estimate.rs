@@ -119,7 +119,8 @@ impl AnswerEstimate {
     pub fn set_limits(&mut self, max_tokens: u32, prices: Option<TokenPrices>) {
         self.max_written_tokens = self.questions * u64::from(max_tokens);
         let Self { requests, prompt_tokens, written_tokens, .. } = *self;
-        let usage = ServerUsage { requests, prompt_tokens, written_tokens };
+        let usage =
+            ServerUsage { requests, prompt_tokens, written_tokens, ..ServerUsage::default() };
         self.cost = prices.map(|prices| usage.cost(prices));
     }
 
