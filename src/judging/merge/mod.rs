@@ -99,16 +99,16 @@ fn is_earlier_merge(set: &ShardSet, out: &Path) -> bool {
             run.info.index == merged.index && run.folder.display().to_string() == merged.folder
         })
     };
-    let has_same_shards = earlier.judge_sha256 == first.judge_sha256
+    let has_same_cases = earlier.judge_sha256 == first.judge_sha256
         && earlier.source.digest == first.source.digest
-        && !earlier.merged.is_empty()
-        && earlier.merged.iter().all(is_shard);
-    let is_unchanged = || {
-        earlier.status == RunStatus::Running
-            || !out.join(RECORDS).exists()
-            || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest
-    };
-    has_same_shards && is_unchanged()
+        && !earlier.merged.is_empty();
+    let has_records = out.join(RECORDS).exists();
+    let is_unchanged = || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
+    let is_interrupted = earlier.status == RunStatus::Running;
+    has_same_cases
+        && (is_interrupted
+            || !has_records
+            || (earlier.merged.iter().all(is_shard) && is_unchanged()))
 }
 
 /// Creates the manifest of the joined run from those of its shards.
