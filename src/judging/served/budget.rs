@@ -57,7 +57,7 @@ impl Budget {
         if spending.usage.uncounted > 0 {
             bail!(
                 "--max-cost: the server states no tokens for {}, so that their cost is unknown\n\
-                 hint: omit --max-cost, or use a server that states `usage` in its answers",
+                 hint: omit --max-cost, or judge into another --out with a server that states `usage` in its answers",
                 format_count(spending.usage.uncounted, "request")
             );
         }
