@@ -2,7 +2,7 @@
 
 use super::optimizer_config::OptimizerConfig;
 
-/// Update of AdamW at one step.
+/// The rule of AdamW at one step: hyperparameters and bias corrections.
 pub(super) struct AdamW {
     beta1: f32,
     beta2: f32,
@@ -11,7 +11,7 @@ pub(super) struct AdamW {
     root_correction: f32,
 }
 
-/// State of one parameter.
+/// Moments of the gradient of one parameter.
 pub(super) struct Moments<'a> {
     /// Running mean of the gradient.
     pub(super) mean: &'a mut [f32],
@@ -20,7 +20,7 @@ pub(super) struct Moments<'a> {
 }
 
 impl AdamW {
-    /// Creates the update of a step (from 1) at learning rate `rate`.
+    /// Creates the rule for a step, counted from 1, at learning rate `rate`.
     pub(super) fn new(config: &OptimizerConfig, step: u64, rate: f64) -> Self {
         let bias_correction = |beta: f64| 1.0 - beta.powf(step as f64);
         Self {

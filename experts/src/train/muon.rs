@@ -25,8 +25,8 @@ pub(super) fn is_hidden_matrix(name: &str, rank: usize) -> bool {
     rank == 2 && is_hidden && name.ends_with(".weight") && !name.contains("lora_")
 }
 
-/// Updates `momentum` with the gradient of a matrix, and returns the update, of which the caller subtracts the
-/// learning rate's multiple.
+/// Updates `momentum` with the gradient of a matrix, and returns the update. The caller multiplies the
+/// update by the learning rate and subtracts it.
 ///
 /// # Shapes
 /// `shape` is `(rows, columns)`; all values are in row-major order.

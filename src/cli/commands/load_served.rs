@@ -10,11 +10,10 @@ use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
 use crate::cli::args::JudgePanelArgs;
-use crate::judging::judge::Judge as _;
 use crate::judging::panel::{LocalMembers, Panel, PanelOptions};
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::judging::served::endpoint::{EndpointSettings, ServedModel};
-use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings, unknown_cost};
+use crate::judging::served::{PanelMember, ServedJudge, ServedPanelSettings};
 use crate::support::network::service_url::ServiceUrl;
 use crate::support::terminal::progress::print_lines;
 
@@ -187,11 +186,5 @@ fn connect(
         print_lines(&format!("images and texts of the cases are sent to {host} (--allow-host)"));
     }
     let judge = ServedJudge::connect(settings, local, args.served.requests.limits())?;
-    let budget = args.served.requests.budget();
-    if budget.is_some()
-        && let Some(server) = judge.servers().iter().find(|server| !server.states_tokens)
-    {
-        bail!(unknown_cost(&server.model, &server.url));
-    }
-    Ok(judge.with_budget(budget))
+    judge.with_budget(args.served.requests.budget())
 }

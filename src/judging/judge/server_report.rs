@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 /// What to do about a model that gets no images.
-pub const BLIND_HINT: &str = "serve a multimodal model by a server that states `usage`, or pass --text-only to judge the texts alone";
+pub const NO_IMAGES_HINT: &str = "serve a multimodal model with a server that states `usage`, or pass --text-only to judge \
+                                  the texts alone";
 
 /// The result of the handshake with a server about one model. It is part of `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +53,7 @@ pub struct ServerReport {
 
 impl ServerReport {
     /// Says why the model gets no images. Only the number of tokens shows whether it sees them.
-    pub fn describe_blindness(&self) -> &'static str {
+    pub fn why_no_images(&self) -> &'static str {
         if self.states_tokens {
             "it does not see images"
         } else {
@@ -65,7 +66,7 @@ impl ServerReport {
         let version = self.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
         let images = match self.image_tokens {
             Some(tokens) => format!("a test image has {tokens} tokens"),
-            None => self.describe_blindness().to_owned(),
+            None => self.why_no_images().to_owned(),
         };
         let logprobs = match self.logprobs.as_str() {
             "raw" => "probabilities before the constraint",
@@ -81,7 +82,7 @@ impl ServerReport {
 
 /// Reports of earlier versions do not say it: they required a list or accepted the name, and counted no
 /// tokens that a server did not state.
-fn default_true() -> bool {
+pub(in crate::judging) fn default_true() -> bool {
     true
 }
 

@@ -101,7 +101,7 @@ fn is_earlier_merge(set: &ShardSet, out: &Path) -> bool {
     };
     let has_same_cases = earlier.judge_sha256 == first.judge_sha256
         && earlier.source.digest == first.source.digest
-        && !earlier.merged.is_empty();
+        && earlier.is_merged();
     let has_records = out.join(RECORDS).exists();
     let is_unchanged = || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
     let is_interrupted = earlier.status == RunStatus::Running;

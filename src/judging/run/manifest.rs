@@ -320,6 +320,11 @@ impl Manifest {
         })
     }
 
+    /// Returns true if the run was merged from shards.
+    pub fn is_merged(&self) -> bool {
+        !self.merged.is_empty()
+    }
+
     /// Returns the command line that judged the cases, or the first shard of them.
     pub fn judge_argv(&self) -> &[String] {
         self.merged.first().map_or(&self.argv, |shard| &shard.argv)

@@ -50,7 +50,7 @@ impl Replay {
     }
 }
 
-/// Returns the digest of the checksums of all intact records in a file.
+/// Returns the digest of a records file: the hash of the checksums of its intact lines.
 pub fn records_digest(path: &Path) -> io::Result<Digest> {
     let mut checksum = FileChecksum::default();
     let mut replay = Replay::open(path)?;

@@ -18,7 +18,7 @@ use crate::support::text::format_count;
 /// What to do about an unfinished or damaged run.
 pub const JUDGE_AGAIN: &str = "run the same `acem3 judge` command again";
 /// What to do about a damaged run that was merged from shards.
-const MERGE_AGAIN: &str = "merge its shards again, into another folder if records were edited";
+const MERGE_AGAIN: &str = "merge its shards again, into another folder if its records were edited";
 
 /// State of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -90,7 +90,7 @@ impl RunState {
     pub fn new(path: &Path, manifest: Option<&Manifest>, found: &FoundRecords) -> Self {
         let mut problems: Vec<RunProblem> =
             manifest.and_then(|manifest| unfinished(path, manifest, found)).into_iter().collect();
-        let is_merged = manifest.is_some_and(|manifest| !manifest.merged.is_empty());
+        let is_merged = manifest.is_some_and(Manifest::is_merged);
         problems.extend(torn_line(path, found, is_merged));
         problems.extend(damaged_lines(path, found, is_merged));
         if problems.is_empty() {
@@ -245,10 +245,10 @@ fn unfinished(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Option<
             if found.cases == 1 { "is" } else { "are" }
         ),
     };
-    let hint = if manifest.merged.is_empty() {
-        format!("{JUDGE_AGAIN} to judge the rest")
+    let hint = if manifest.is_merged() {
+        "judge the rest of its shards, then merge them again".to_owned()
     } else {
-        format!("judge the rest of its shards, then {MERGE_AGAIN}")
+        format!("{JUDGE_AGAIN} to judge the rest")
     };
     let problem = format!("{}: the run is unfinished: {progress}", folder_of(path).display());
     Some(RunProblem { problem, hint })
@@ -261,11 +261,7 @@ fn torn_line(path: &Path, found: &FoundRecords, is_merged: bool) -> Option<RunPr
              interrupted)",
             path.display()
         ),
-        hint: if is_merged {
-            MERGE_AGAIN.to_owned()
-        } else {
-            format!("{JUDGE_AGAIN} to complete it")
-        },
+        hint: repeat_hint(is_merged, " to complete it"),
     })
 }
 
@@ -279,11 +275,7 @@ fn damaged_lines(path: &Path, found: &FoundRecords, is_merged: bool) -> Option<R
             format_count(damage.count(), "line"),
             damage.describe()
         ),
-        hint: if is_merged {
-            MERGE_AGAIN.to_owned()
-        } else {
-            format!("{JUDGE_AGAIN}, it judges these cases again")
-        },
+        hint: repeat_hint(is_merged, ", it judges these cases again"),
     })
 }
 
@@ -297,16 +289,17 @@ fn changed_file(path: &Path, manifest: &Manifest, found: &FoundRecords) -> Optio
     } else {
         return None;
     };
-    let hint = if manifest.merged.is_empty() {
-        format!(
-            "{JUDGE_AGAIN}, which restores removed and moved records; judge edited ones again with \
-             another --out"
-        )
-    } else {
-        MERGE_AGAIN.to_owned()
-    };
-    let problem = format!("{}: not the records that the run wrote: {difference}", path.display());
-    Some(RunProblem { problem, hint })
+    let ending =
+        ", which restores removed and moved records; judge edited ones again with another --out";
+    Some(RunProblem {
+        problem: format!("{}: not the records that the run wrote: {difference}", path.display()),
+        hint: repeat_hint(manifest.is_merged(), ending),
+    })
+}
+
+/// Returns what to do about a damaged run. `ending`: the end of the hint about a run that was not merged.
+fn repeat_hint(is_merged: bool, ending: &str) -> String {
+    if is_merged { MERGE_AGAIN.to_owned() } else { format!("{JUDGE_AGAIN}{ending}") }
 }
 
 /// Returns true if a count is left out of the output.

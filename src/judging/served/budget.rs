@@ -28,7 +28,7 @@ pub(super) struct Spending {
 }
 
 /// Returns the error for a limit on the cost of a server that states no tokens.
-pub fn unknown_cost(model: &str, url: &str) -> String {
+pub(super) fn unknown_cost(model: &str, url: &str) -> String {
     format!(
         "--max-cost: {model} at {url} states no tokens in its answers, so that their cost is unknown\n\
          hint: omit --max-cost, or use a server that states `usage`"

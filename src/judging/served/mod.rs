@@ -18,7 +18,7 @@ mod served_member;
 mod served_panel;
 mod transport;
 
-pub use budget::{Budget, unknown_cost};
+pub use budget::Budget;
 pub use free_text::{ServedWriter, ServedWriterSettings, TextServer};
 pub use panel_settings::{PanelMember, ServedPanelSettings};
 pub use served_judge::ServedJudge;

@@ -8,7 +8,7 @@ use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
 use anyhow::{Context as _, Result, bail};
 
-use super::budget::{Budget, Spending};
+use super::budget::{Budget, Spending, unknown_cost};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::handshake::{shake_hands, to_run_error};
@@ -66,10 +66,18 @@ impl ServedJudge {
     }
 
     /// Sets the most that the run may cost.
-    #[must_use]
-    pub fn with_budget(mut self, budget: Option<Budget>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// A server states no tokens, so that the cost is unknown.
+    pub fn with_budget(mut self, budget: Option<Budget>) -> Result<Self> {
+        let servers = self.servers();
+        let uncounted = servers.iter().find(|server| !server.states_tokens);
+        if let (Some(_), Some(server)) = (budget, uncounted) {
+            bail!(unknown_cost(&server.model, &server.url));
+        }
         self.budget = budget;
-        self
+        Ok(self)
     }
 
     fn spending(&self) -> Spending {

@@ -19,7 +19,7 @@ use super::image_urls::ImageUrls;
 use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
-use crate::judging::judge::server_report::{BLIND_HINT, ServerReport};
+use crate::judging::judge::server_report::{NO_IMAGES_HINT, ServerReport};
 use crate::judging::judge::{JudgeJob, MemberError, Unscored};
 use crate::judging::knowledge::KnowledgeRounds;
 use crate::judging::panel::{LocalMembers, LocalTask};
@@ -239,9 +239,9 @@ impl ServedPanel {
         let cannot_see = |m: &&ServedMember| !m.text_only && !m.capabilities.sees_images();
         if let Some(member) = self.served_members().find(cannot_see) {
             return Err(unscored(format!(
-                "{}: {}\nhint: {BLIND_HINT}",
+                "{}: {}\nhint: {NO_IMAGES_HINT}",
                 member.model,
-                member.capabilities.report.describe_blindness()
+                member.capabilities.report.why_no_images()
             )));
         }
         self.images.get(Arc::clone(image)).await.map(Some).map_err(unscored)

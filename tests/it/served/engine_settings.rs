@@ -9,7 +9,7 @@ use super::constrained_text::WrittenRatings;
 pub(crate) struct EngineSettings {
     /// The owner of its models: `vllm`, `sglang`, `llamacpp` or another one.
     pub(crate) owner: &'static str,
-    /// Its models; empty for `judge`.
+    /// The names of its models. If there are none, it has one model, `judge`.
     pub(crate) models: &'static [&'static str],
     /// The name of the model in its answers (may be empty); `None` for the requested one.
     pub(crate) answers_as: Option<&'static str>,
@@ -27,15 +27,15 @@ pub(crate) struct EngineSettings {
     pub(crate) rejects: Option<&'static str>,
     /// True to repeat the prompt in answers without a constraint, up to `max_tokens` words.
     pub(crate) repeats_prompt: bool,
-    /// The number of requests for its models that it answers with status 503 first.
+    /// How often it answers with status 503 before it lists its models.
     pub(crate) busy: u64,
-    /// The seconds that it asks to wait meanwhile.
+    /// The `Retry-After` of these answers.
     pub(crate) retry_after: Option<&'static str>,
     /// Fixed answers by prompt. Answers to other prompts are made from a hash of the prompt.
     pub(crate) answers: Vec<GivenAnswer>,
 }
 
-/// What a model writes about a prompt that contains some texts in this order.
+/// What a model writes if its prompt contains `texts`, in this order.
 #[derive(Clone, Debug)]
 pub(crate) struct GivenAnswer {
     pub(crate) model: String,
@@ -66,9 +66,9 @@ pub(crate) enum EngineFlaw {
     DropsImages,
     /// It returns no probabilities.
     HasNoLogprobs,
-    /// It lists no models.
+    /// It has no page that lists its models.
     ListsNoModels,
-    /// It lists no model among its models.
+    /// Its list of models is empty.
     HasNoModels,
     /// It states no tokens.
     StatesNoTokens,

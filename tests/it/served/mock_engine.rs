@@ -15,7 +15,7 @@ use super::constrained_text::{TextPart, WrittenRatings, write_text};
 pub(crate) use super::engine_settings::{EngineFlaw, EngineSettings};
 use super::mock_http::{read_headers, write_redirect, write_reply, write_text_reply};
 
-/// Number of requests for completions of a handshake with a server that has no `/tokenize`.
+/// How many completions the handshake requests from a server without `/tokenize`.
 const HANDSHAKE_REQUESTS: u64 = 4;
 
 /// A running mock. It ends with the test.
@@ -27,7 +27,7 @@ pub(crate) struct MockEngine {
 struct Shared {
     settings: EngineSettings,
     requests: AtomicU64,
-    /// Number of requests for its models.
+    /// How often a client asked for the list of models.
     listings: AtomicU64,
     in_progress: AtomicU64,
     most_in_progress: AtomicU64,

@@ -90,7 +90,11 @@ impl ShardArg {
                     )
                 })?;
                 let shard = Shard::new(index.saturating_add(1), count).with_context(|| {
-                    format!("--shard: JOB_COMPLETION_INDEX is {index}, expected 0 to {}\nhint: pass --shard /N with the `completions` of the job", count - 1)
+                    format!(
+                        "--shard: JOB_COMPLETION_INDEX is {index}, expected 0 to {}\n\
+                         hint: pass --shard /N with the `completions` of the job",
+                        count - 1
+                    )
                 })?;
                 Ok((shard, ShardSource::KubernetesJob))
             }

@@ -144,7 +144,7 @@ fn to_text(estimate: &RunEstimate) -> String {
     }
     if let (Some(prompt), Some(written)) = (estimate.prompt_tokens, estimate.written_tokens) {
         lines.push(format!("tokens    {} of prompts, {} written", count(prompt), count(written)));
-    } else {
+    } else if estimate.requests.is_some() {
         lines.push(
             "tokens    unknown, and so is the cost: the server does not state them".to_owned(),
         );

@@ -11,11 +11,12 @@ use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::UnscoredReason;
-use crate::judging::judge::server_report::BLIND_HINT;
+use crate::judging::judge::server_report::NO_IMAGES_HINT;
 use crate::judging::run::pairs::{BASELINE_HINT, NO_REFERENCE};
 use crate::judging::run::summary::Summary;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
+use crate::judging::run::summary::unscored_causes::UnscoredCause;
 use crate::statistics::Bootstrap;
 use crate::support::tables::TableStyle;
 use crate::support::terminal::exit::Exit;
@@ -40,7 +41,7 @@ pub(super) fn check_not_empty(args: &JudgeArgs, tally: &Tally) -> anyhow::Result
     };
     let (reason, hint) = first.split_once("\nhint: ").unwrap_or((first, ""));
     // The check of the input knows neither form nor judge, so it finds nothing wrong.
-    let check_hint = if [BASELINE_HINT, BLIND_HINT].contains(&hint) || reason == NO_REFERENCE {
+    let check_hint = if [BASELINE_HINT, NO_IMAGES_HINT].contains(&hint) || reason == NO_REFERENCE {
         String::new()
     } else {
         format!(
@@ -133,14 +134,7 @@ pub(super) fn exit_status(
     if !result.failed {
         return Exit::Done;
     }
-    let cause = causes.most_common().map_or_else(String::new, |cause| {
-        let mut lines = cause.first_message.lines();
-        let reason = lines.next().unwrap_or_default();
-        let count = format_count(cause.records, "record");
-        let first = format!("\n  most often ({count}): {reason}");
-        let hints = lines.filter(|line| line.starts_with("hint:"));
-        std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
-    });
+    let cause = causes.most_common().map_or_else(String::new, describe_cause);
     let is_judged_again = |reason: &UnscoredReason| {
         matches!(reason, UnscoredReason::Transport | UnscoredReason::Format)
     };
@@ -158,4 +152,14 @@ pub(super) fn exit_status(
         result.value.unwrap_or(100.0).ceil()
     ));
     Exit::Unscored
+}
+
+/// Describes a cause with its hints, each on a line of its own.
+fn describe_cause(cause: &UnscoredCause) -> String {
+    let mut lines = cause.first_message.lines();
+    let reason = lines.next().unwrap_or_default();
+    let count = format_count(cause.records, "record");
+    let first = format!("\n  most often ({count}): {reason}");
+    let hints = lines.filter(|line| line.starts_with("hint:"));
+    std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
 }

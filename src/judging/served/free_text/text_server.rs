@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judging::judge::server_report::describe_model_name;
+use crate::judging::judge::server_report::{default_true, describe_model_name};
 
 /// A server, as tested before the first question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,11 +35,6 @@ pub struct TextServer {
     /// Options that the server rejects, and that requests leave out.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsupported: BTreeSet<String>,
-}
-
-/// Earlier versions do not say it.
-fn default_true() -> bool {
-    true
 }
 
 impl TextServer {

@@ -19,7 +19,7 @@ pub(super) struct DetectedServer {
     pub(super) lists_model: bool,
 }
 
-/// A model in the list of a server.
+/// What the list of a server says about a model.
 #[derive(Default)]
 struct ListedModel {
     /// The entry of the model, or of the base of an adapter.
@@ -100,7 +100,7 @@ fn check_adapter_name(model: &ServedModel, entry: &Value) -> Result<(), Handshak
     }
 }
 
-/// Returns the entry of a model in the list of a server; none if the response is no such list.
+/// Finds a model in the list of a server. There is no entry if the response is no such list.
 fn find_model(model: &ServedModel, models: &Value) -> Result<ListedModel, HandshakeError> {
     let Some(entries) = models["data"].as_array() else {
         return Ok(ListedModel::default());
@@ -129,16 +129,15 @@ fn find_model(model: &ServedModel, models: &Value) -> Result<ListedModel, Handsh
     }
     let names: Vec<String> = entries.iter().take(MAX_LISTED).filter_map(full_name).collect();
     let (url, model) = (model.url.as_str().to_owned(), model.model.clone());
-    if names.is_empty() && !entries.is_empty() {
-        return Ok(ListedModel::default());
+    match (entries.is_empty(), names.is_empty()) {
+        (true, _) => Err(HandshakeError::NoModels { url, model }),
+        // The entries have no names.
+        (false, true) => Ok(ListedModel::default()),
+        (false, false) => Err(HandshakeError::UnknownModel { url, model, known: names.join(", ") }),
     }
-    if names.is_empty() {
-        return Err(HandshakeError::NoModels { url, model });
-    }
-    Err(HandshakeError::UnknownModel { url, model, known: names.join(", ") })
 }
 
-/// Returns the name that requests give a listed model; an adapter of SGLang has that of its base before.
+/// Returns the name by which requests select a listed model: for an adapter of SGLang, `base:adapter`.
 fn full_name(entry: &Value) -> Option<String> {
     let id = entry["id"].as_str()?;
     let is_sglang = entry["owned_by"].as_str() == Some("sglang");

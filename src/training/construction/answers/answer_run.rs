@@ -204,7 +204,7 @@ impl<'a> AnswerRun<'a> {
         }
         if let Err(error) = self.writer.check_budget() {
             self.drain()?;
-            let failure = RunFailure("the run has reached its cost limit".to_owned());
+            let failure = RunFailure("the run stops because of its limit on the cost".to_owned());
             return Err(error.context(failure));
         }
         let number = self.next;
