@@ -3,14 +3,13 @@
 //! Everything that depends on time and machine is here, so that the records do not.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::hub::HubSource;
-use crate::data::cases::{SourceKind, base_folder};
 use crate::judging::judge::Judge;
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
@@ -18,6 +17,7 @@ use crate::judging::provenance::{Provenance, judge_digest};
 use crate::judging::run::record::SCHEMA;
 use crate::judging::run::record::checksum::LineChecksum;
 use crate::judging::run::shard::ShardInfo;
+use crate::judging::run::source_info::SourceInfo;
 use crate::judging::run::summary::counts::RunCounts;
 use crate::judging::run::summary::tally::Tally;
 use crate::support::digest::Digest;
@@ -100,26 +100,6 @@ pub struct Manifest {
     pub verdicts_per_second: Option<f64>,
 }
 
-/// Source of the cases.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceInfo {
-    /// Path as given on the command line.
-    pub path: String,
-    /// Detected layout.
-    pub kind: String,
-    /// Absolute path of the cases where the run was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub absolute: Option<String>,
-    /// Absolute path of the folder, or the Parquet file, in which the image names of the records
-    /// are, where the run was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub images: Option<String>,
-    /// SHA-256 of all cases and input problems, in their order and without the bytes of images;
-    /// absent until all of them are read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Digest>,
-}
-
 /// A run over a shard, in the manifest of the merged run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MergedShard {
@@ -138,47 +118,6 @@ pub struct MergedShard {
     pub finished: Option<String>,
     /// Duration in seconds.
     pub seconds: Option<f64>,
-}
-
-impl SourceInfo {
-    /// Returns true if the images may be inside the files of the source.
-    pub fn may_embed_images(&self) -> bool {
-        self.kind == "import"
-    }
-
-    /// Describes a source.
-    pub fn new(path: &Path, kind: SourceKind) -> Self {
-        let kind = serde_json::to_value(kind).ok();
-        let kind = kind.as_ref().and_then(|kind| kind.as_str());
-        let absolute = std::path::absolute(path).ok();
-        Self {
-            path: path.display().to_string(),
-            kind: kind.unwrap_or_default().to_owned(),
-            images: absolute.as_ref().map(|path| image_root(path).display().to_string()),
-            absolute: absolute.map(|path| path.display().to_string()),
-            digest: None,
-        }
-    }
-
-    /// Returns the path of the cases: the absolute one, or the one on the command line.
-    pub fn cases_path(&self) -> PathBuf {
-        PathBuf::from(self.absolute.as_ref().unwrap_or(&self.path))
-    }
-
-    /// Returns the folder or Parquet file of the images: the one where the run was made, if it is
-    /// still there, or the one at the path as given.
-    pub fn find_images(&self) -> PathBuf {
-        let known = self.images.as_ref().map(PathBuf::from).filter(|path| path.exists());
-        known.unwrap_or_else(|| image_root(Path::new(&self.path)))
-    }
-}
-
-/// Returns the folder of the images of a source, or the source if it is a Parquet file.
-fn image_root(source: &Path) -> PathBuf {
-    if source.extension().is_some_and(|extension| extension == "parquet") {
-        return source.to_owned();
-    }
-    base_folder(source)
 }
 
 /// Status of a run.

@@ -19,6 +19,7 @@ pub mod replay;
 pub mod run_state;
 pub mod shard;
 pub mod shards_found;
+pub mod source_info;
 pub mod summary;
 
 use std::collections::VecDeque;
