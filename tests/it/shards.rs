@@ -207,9 +207,9 @@ fn merge_refuses_what_does_not_belong_together() {
         assert!(!folder.path("merged").exists(), "{shards:?}");
     }
     let shards = ["a", "b", "c"].map(str::to_owned);
-    for out in ["all", "a"] {
+    for (out, reason) in [("all", "already contains a run"), ("a", "it is one of the shards")] {
         let refused = merge(&folder, &shards, out, &[]);
-        assert!(refused.stderr.contains("already contains a run"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
     }
     // A record that was edited with its checksum, and one that was removed.
     let text = folder.read("b/records.jsonl");
@@ -229,11 +229,32 @@ fn merge_refuses_what_does_not_belong_together() {
     }
     // Fewer shards would lose records.
     let refused = merge(&folder, &shards[..2], "merged", &["--partial"]);
-    assert!(refused.stderr.contains("already contains a run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("shards that are not all passed"), "{}", refused.stderr);
     // Edited records stay.
     folder.write("merged/records.jsonl", &edit_scores(&text));
     let refused = merge(&folder, &shards, "merged", &[]);
-    assert!(refused.stderr.contains("already contains a run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("edited since"), "{}", refused.stderr);
+}
+
+/// A later merge would lose the verdicts that `acem3 judge` added.
+#[test]
+fn judging_resumes_a_partial_merge() {
+    let folder = Folder::with_cases(6);
+    let shards = judge_shards(&folder, 3, &[]);
+    folder.judge("all", &[]);
+    assert_eq!(merge(&folder, &shards[..2], "resumed", &["--partial"]).exit_code, 0);
+    let resumed = folder.judge("resumed", &[]);
+    assert!(resumed.stderr.contains("2 new verdicts"), "{}", resumed.stderr);
+    assert_eq!(folder.read("resumed/records.jsonl"), folder.read("all/records.jsonl"));
+    let parts = |out: &str| folder.manifest(out)["merged"].as_array().map(Vec::len);
+    assert_eq!(parts("resumed"), Some(2));
+    let refused = merge(&folder, &shards, "resumed", &[]);
+    assert!(refused.stderr.contains("`acem3 judge` ran since"), "{}", refused.stderr);
+    // With other cases, the records are no longer those of the shards.
+    let first = folder.read("cases/cases.jsonl").lines().next().unwrap().to_owned();
+    folder.write("cases/cases.jsonl", &(first + "\n"));
+    assert_eq!(folder.judge("resumed", &[]).exit_code, 0);
+    assert_eq!(parts("resumed"), None);
 }
 
 /// Changes the scores of the first judged record, and its checksum.
@@ -265,7 +286,8 @@ fn commands_read_all_shards_as_one_run_and_name_missing_ones() {
             )
         };
         let alone = run(&[two], &[]);
-        let notice = "only shard 2 of 2; run `acem3 merge` over the folders of all shards";
+        let notice = "only shard 2 of 2; pass the folders of all shards, and judge those that are missing: \
+                      `acem3 judge` with --shard 1/2";
         assert!(alone.stderr.contains(notice), "{command}: {}", alone.stderr);
         let strict = run(&[two], &["--complete"]);
         assert_eq!(strict.exit_code, 2, "{command}");

@@ -91,6 +91,11 @@ impl PanelFiles {
             } else {
                 "no such folder"
             };
+            if lacks_scheme(panel) {
+                bail!(
+                    "{setting} {panel}: {problem}\nhint: to judge with a server, pass http://{panel}"
+                );
+            }
             bail!(
                 "{setting} {panel}: {problem}\n\
                  hint: pass a folder with a {PANEL_FILE}, the folder or .gguf file of a published \
@@ -194,4 +199,10 @@ pub(crate) fn single_gguf(folder: &Path) -> Option<PathBuf> {
         [only] if is_gguf(only) => Some(only.clone()),
         _ => None,
     }
+}
+/// Returns true if a name looks like the URL of a server without `http://`, such as `localhost:8000/v1`.
+fn lacks_scheme(name: &str) -> bool {
+    let host = name.split('/').next().unwrap_or_default();
+    let port = host.rsplit_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }

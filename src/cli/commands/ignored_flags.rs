@@ -4,6 +4,19 @@ use acem3_experts::prompt::Form;
 
 use crate::cli::args::{JudgeArgs, ReferenceUse, SourceArgs};
 use crate::data::cases::{Lang, SourceKind};
+use crate::support::terminal::progress::print_lines;
+
+/// Says that flags have no effect, and why.
+pub(super) fn note_without_effect(flags: &[&str], reason: &str) {
+    let Some((last, others)) = flags.split_last() else {
+        return;
+    };
+    let (flags, verb) = match others {
+        [] => ((*last).to_owned(), "has"),
+        others => (format!("{} and {last}", others.join(", ")), "have"),
+    };
+    print_lines(&format!("note: {flags} {verb} no effect: {reason}"));
+}
 
 /// Returns a warning for each flag that has no effect in the form of judging.
 pub(super) fn flags_ignored_by_form(args: &JudgeArgs) -> Vec<String> {

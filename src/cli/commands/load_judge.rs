@@ -1,5 +1,6 @@
 //! Loads the judge that the flags select.
 
+use super::ignored_flags::note_without_effect;
 use super::load_served;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::files::PanelFiles;
@@ -130,8 +131,6 @@ fn reject_served_flags(args: &JudgePanelArgs) -> anyhow::Result<()> {
              hint: omit {flag}, or pass --panel with the URL of a server{texts}"
         );
     }
-    if !args.served.allow_host.is_empty() {
-        print_lines("note: --allow-host has no effect: no member of the panel is served");
-    }
+    note_without_effect(&args.served.set_quiet_flags(), "no member of the panel is served");
     Ok(())
 }

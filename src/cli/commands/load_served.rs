@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::ignored_flags::note_without_effect;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::checkpoints::panel::member_entry::EndpointEntry;
 use crate::checkpoints::panel::members_file::MembersFile;
@@ -176,10 +177,8 @@ fn connect(
         PanelMember::Served { model, .. } => Some(&model.url),
         PanelMember::Local | PanelMember::Unused => None,
     });
-    if local.is_none() && args.device.is_set() {
-        print_lines(
-            "note: --device and --dtype have no effect: servers run all members of the panel",
-        );
+    if local.is_none() {
+        note_without_effect(&args.set_local_flags(), "servers run all members of the panel");
     }
     let hosts: BTreeSet<&str> = urls.filter(|url| !url.is_local()).map(ServiceUrl::host).collect();
     for host in hosts {

@@ -15,7 +15,7 @@ pub struct ServerReport {
     pub url: String,
     /// The model.
     pub model: String,
-    /// True if the server lists the model, or its answers name it. Some servers answer for any name.
+    /// True if the server lists the model. Some servers answer for any name, and repeat it.
     #[serde(default = "default_true")]
     pub is_model_verified: bool,
     /// The name of the model in the answers, if it is another one.
@@ -95,8 +95,7 @@ pub(in crate::judging) fn describe_model_name(
     match answering_model {
         Some(other) => format!("; its answers name the model {other}"),
         None if is_verified => String::new(),
-        None => "; model NOT verified: the server neither lists models nor names the one that \
-                 answers"
+        None => "; model NOT verified: the server lists no models, and may answer for any name"
             .to_owned(),
     }
 }

@@ -39,6 +39,15 @@ pub struct EarlierUsage {
     pub jobs: u64,
 }
 
+/// Formats a cost with at least two digits that are not zero.
+pub fn format_cost(cost: f64) -> String {
+    match cost {
+        cost if cost >= 1.0 || cost == 0.0 => format!("{cost:.2}"),
+        cost if cost >= 0.01 => format!("{cost:.4}"),
+        cost => format!("{cost:.1e}"),
+    }
+}
+
 impl std::iter::Sum for ServerUsage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, usage| Self {
@@ -68,5 +77,16 @@ impl ServerUsage {
     pub fn cost(&self, prices: TokenPrices) -> f64 {
         (self.prompt_tokens as f64 * prices.prompt + self.written_tokens as f64 * prices.written)
             / 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_costs_are_not_zero() {
+        let costs = [0.0, 12.345, 0.0456, 0.000_012_3].map(format_cost);
+        assert_eq!(costs, ["0.00", "12.35", "0.0456", "1.2e-5"]);
     }
 }

@@ -48,6 +48,8 @@ pub fn merge(set: &ShardSet, out: &Path) -> Result<MergedRun> {
     check_free(set, out)?;
     create_folder(out)?;
     let _lock = FolderLock::acquire(out)?;
+    // Another merge may have written the folder before the lock.
+    check_free(set, out)?;
     remove_temporary_files(out)?;
     let mut manifest = merged_manifest(set);
     manifest.write(out)?;
@@ -70,45 +72,61 @@ pub fn merge(set: &ShardSet, out: &Path) -> Result<MergedRun> {
 
 /// Checks that the output folder has no run but an earlier merge of these shards, and is no input.
 fn check_free(set: &ShardSet, out: &Path) -> Result<()> {
-    let canonical = |path: &Path| path.canonicalize().ok();
-    let is_input = |run: &ShardRun| canonical(&run.folder) == canonical(out);
-    let manifest = out.join(MANIFEST);
-    let is_free = !out.exists()
-        || !set.runs.iter().any(is_input)
-            && ((!contains_records(out) && !manifest.exists()) || is_earlier_merge(set, out));
-    if is_free {
+    let Some(reason) = why_occupied(set, out) else {
         return Ok(());
-    }
+    };
     bail!(
-        "--out {}: already contains a run that is no earlier merge of these shards, or was edited since\n\
-         hint: choose another folder, for example --out {}",
+        "--out {}: {reason}\nhint: choose another folder, for example --out {}",
         out.display(),
         free_sibling_name(out).display()
     )
 }
 
-/// Returns true if a folder has the result of an earlier merge of these shards, or some of them, unchanged
-/// or interrupted. Its records are those of the shards, so it can be written again.
-fn is_earlier_merge(set: &ShardSet, out: &Path) -> bool {
+/// Returns why the joined run cannot be written to a folder; `None` if it can. An earlier merge of these
+/// shards, or some of them, can be written again while its records are those of the shards.
+fn why_occupied(set: &ShardSet, out: &Path) -> Option<&'static str> {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    if !out.exists() {
+        return None;
+    }
+    if set.runs.iter().any(|run| canonical(&run.folder) == canonical(out)) {
+        return Some("it is one of the shards");
+    }
+    let has_records = contains_records(out);
+    if !has_records && !out.join(MANIFEST).exists() {
+        return None;
+    }
+    let another = Some("already contains a run that is no earlier merge of these shards");
     let Ok(earlier) = Manifest::read(out) else {
-        return false;
+        return another;
     };
     let first = &set.first().manifest;
+    let has_same_cases = earlier.judge_sha256 == first.judge_sha256
+        && earlier.source.digest == first.source.digest
+        && earlier.is_merged();
+    if !has_same_cases {
+        return another;
+    }
+    if earlier.status == RunStatus::Running || !has_records {
+        return None;
+    }
     let is_shard = |merged: &MergedShard| {
         set.runs.iter().any(|run| {
             run.info.index == merged.index && run.folder.display().to_string() == merged.folder
         })
     };
-    let has_same_cases = earlier.judge_sha256 == first.judge_sha256
-        && earlier.source.digest == first.source.digest
-        && earlier.is_merged();
-    let has_records = out.join(RECORDS).exists();
-    let is_unchanged = || records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
-    let is_interrupted = earlier.status == RunStatus::Running;
-    has_same_cases
-        && (is_interrupted
-            || !has_records
-            || (earlier.merged.iter().all(is_shard) && is_unchanged()))
+    if !earlier.merged.iter().all(is_shard) {
+        return Some("already contains a run: a merge of shards that are not all passed");
+    }
+    let is_unchanged = records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
+    let is_judged = earlier.argv.get(1).is_some_and(|command| command == "judge");
+    match (is_unchanged, is_judged) {
+        (false, _) => Some("already contains a run: a merge of these shards that was edited since"),
+        (true, true) => Some(
+            "already contains a run: a merge of these shards, in which `acem3 judge` ran since",
+        ),
+        (true, false) => None,
+    }
 }
 
 /// Creates the manifest of the joined run from those of its shards.

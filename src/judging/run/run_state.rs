@@ -155,7 +155,10 @@ impl RunState {
         let shards = self.shards.as_ref().filter(|shards| !shards.is_all())?;
         Some(RunProblem {
             problem: format!("{}: only {shards}", self.folders()),
-            hint: "run `acem3 merge` over the folders of all shards".to_owned(),
+            hint: format!(
+                "pass the folders of all shards, and judge those that are missing: `acem3 judge` with {}",
+                shards.missing_flags()
+            ),
         })
     }
 

@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::judging::run::manifest::Manifest;
 
+/// Maximum number of missing shards that a message lists.
+const MAX_LISTED: usize = 5;
+
 /// Shards of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShardsFound {
@@ -37,6 +40,16 @@ impl ShardsFound {
     /// Returns true if no shard is missing.
     pub fn is_all(&self) -> bool {
         self.indices.len() as u64 == self.of
+    }
+
+    /// Returns the flags that select the missing shards, for messages.
+    pub fn missing_flags(&self) -> String {
+        let missing = (1..=self.of).filter(|index| !self.indices.contains(index));
+        let flags: Vec<String> =
+            missing.map(|index| format!("--shard {index}/{}", self.of)).take(MAX_LISTED).collect();
+        let others = self.of - self.indices.len() as u64 - flags.len() as u64;
+        let others = if others == 0 { String::new() } else { format!(" and {others} others") };
+        flags.join(", ") + &others
     }
 
     /// Returns true if these are other shards of the same run.

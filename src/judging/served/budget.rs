@@ -67,11 +67,7 @@ impl Budget {
         if cost < max_cost && next_fits {
             return Ok(());
         }
-        let cost = match cost {
-            // Four decimals would show nothing.
-            small if small > 0.0 && small < 0.001 => format!("{small:.1e}"),
-            cost => format!("{cost:.4}"),
-        };
+        let cost = format_cost(cost);
         bail!(
             "--max-cost {max_cost}: the requests of this run cost {cost}, and another case would cost \
              more than the rest\n\
@@ -105,7 +101,7 @@ mod tests {
         let start = Spending { usage: usage(95), earlier, finished: 0, in_progress: 0 };
         budget.check(start).unwrap();
         let later = Spending { usage: usage(98), finished: 1, ..start };
-        assert!(budget.check(later).unwrap_err().to_string().contains("cost 98.0000"));
+        assert!(budget.check(later).unwrap_err().to_string().contains("cost 98.00"));
         let earlier = EarlierUsage { usage: usage(95), jobs: 10 };
         assert!(budget.check(Spending { earlier, ..start }).is_err());
         // The jobs of this command are cheaper than those of earlier ones.

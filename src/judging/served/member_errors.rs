@@ -24,7 +24,11 @@ pub(super) fn to_member_error(
         RequestError::Failed(message) | RequestError::Broken(message) => {
             unscored(UnscoredReason::Transport, format!("the server gave no {result}: {message}"))
         }
+        RequestError::Denied(message) => {
+            MemberError::Unusable(format!("{model}: {message}\n{}", model.key_hint()))
+        }
         RequestError::Missing(message)
+        | RequestError::Unreachable(message)
         | RequestError::Redirected(message)
         | RequestError::Outage(message)
         | RequestError::Unusable(message) => MemberError::Unusable(format!("{model}: {message}")),

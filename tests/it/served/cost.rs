@@ -93,3 +93,41 @@ fn cost_of_a_server_that_states_no_tokens_is_unknown() {
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert_eq!(folder.manifest("texts")["servers"][0]["states_tokens"], false);
 }
+
+#[test]
+fn estimate_is_compared_with_the_limit_and_needs_a_result() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(5);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--dry-run", "--price", "1,1"];
+    for (max_cost, part) in [("0.0001", "more than --max-cost"), ("5", "within --max-cost")] {
+        let result =
+            super::judge(&folder, "out", &[&flags[..], &["--max-cost", max_cost]].concat());
+        assert_eq!(result.exit_code, 0, "{}", result.stderr);
+        assert!(result.stdout.contains(part), "{}", result.stdout);
+        assert!(!result.stdout.contains(" 0.00,"), "{}", result.stdout);
+        assert!(result.stderr.contains("; repeatable"), "{}", result.stderr);
+    }
+    let flaws = &[EngineFlaw::Fails];
+    let broken =
+        MockEngine::start(EngineSettings { owner: "vllm", flaws, ..EngineSettings::default() });
+    let flags = ["--panel", &broken.url, "--model", "judge", "--dry-run", "--price", "1,1"];
+    let json = super::judge(&folder, "out", &[&flags[..], &["--format", "json"]].concat());
+    assert_eq!(json.exit_code, 3, "{}", json.stderr);
+    let estimate: Value = serde_json::from_str(&json.stdout).unwrap();
+    for field in ["requests", "prompt_tokens", "cost", "seconds"] {
+        assert!(estimate[field].is_null(), "{field}: {estimate}");
+    }
+    assert!(estimate["unscored"].is_string(), "{estimate}");
+}
+
+#[test]
+fn tokens_that_vanish_at_the_end_are_told() {
+    let flaws = &[EngineFlaw::HidesTokensLater];
+    let engine =
+        MockEngine::start(EngineSettings { owner: "vllm", flaws, ..EngineSettings::default() });
+    let folder = Folder::with_cases(1);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--price", "1,1", "--max-cost", "5"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    assert!(result.stderr.contains("no tokens for 8 requests"), "{}", result.stderr);
+}

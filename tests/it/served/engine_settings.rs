@@ -72,6 +72,12 @@ pub(crate) enum EngineFlaw {
     HasNoModels,
     /// It states no tokens.
     StatesNoTokens,
+    /// It states no tokens after the handshake.
+    HidesTokensLater,
+    /// It asks to wait for an hour after the handshake.
+    HasQuota,
+    /// It rejects the key after the handshake.
+    RejectsKeyLater,
     /// It redirects to another address.
     Redirects,
     /// It obeys the constraint in the handshake only.

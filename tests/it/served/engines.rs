@@ -203,12 +203,12 @@ fn label_mass_is_requested_where_a_server_continues_the_start_of_an_answer() {
     assert!(order["conclusion"]["label_mass"].is_null(), "{order}");
 }
 
-/// Some servers answer for any name of a model.
+/// Some servers answer for any name of a model, and repeat it.
 #[test]
-fn model_that_nothing_names_is_not_verified() {
+fn model_that_no_list_names_is_not_verified() {
     let cases: [(&[EngineFlaw], Option<&'static str>, bool, &str); 4] = [
         (&[], None, true, "; repeatable\n"),
-        (&[EngineFlaw::ListsNoModels], None, true, "; repeatable\n"),
+        (&[EngineFlaw::ListsNoModels], None, false, "model NOT verified"),
         (&[], Some("judge-2026"), true, "its answers name the model judge-2026"),
         (&[EngineFlaw::ListsNoModels], Some(""), false, "model NOT verified"),
     ];

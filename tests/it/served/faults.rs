@@ -41,6 +41,33 @@ fn rejected_case_is_unscored_and_the_others_are_judged() {
     let record = &folder.records("out")[2];
     assert_eq!(record["reason"], "refused");
     assert!(record["message"].as_str().unwrap().contains("cannot process this"), "{record}");
+    // Another --out requests them again.
+    let strict = super::judge(&folder, "out", &[&flags[..], &["--max-unscored", "0"]].concat());
+    assert_eq!(strict.exit_code, 3);
+    assert!(strict.stderr.contains("judge into another --out"), "{}", strict.stderr);
+}
+
+#[test]
+fn key_that_is_rejected_later_is_named() {
+    let folder = Folder::with_cases(2);
+    let flaws = &[EngineFlaw::RejectsKeyLater];
+    let engine = MockEngine::start(EngineSettings { flaws, ..settings() });
+    let flags = ["--panel", &engine.url, "--model", "judge"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    let hint = "set the environment variable OPENAI_API_KEY to the key of the server";
+    assert!(result.stderr.contains(hint), "{}", result.stderr);
+}
+
+#[test]
+fn server_that_asks_to_wait_for_longer_than_an_outage_ends_the_run() {
+    let folder = Folder::with_cases(2);
+    let flaws = &[EngineFlaw::HasQuota];
+    let engine = MockEngine::start(EngineSettings { flaws, ..settings() });
+    let flags = ["--panel", &engine.url, "--model", "judge", "--max-outage", "30"];
+    let result = super::judge(&folder, "out", &flags);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    assert!(result.stderr.contains("the server asks to wait 3600 seconds"), "{}", result.stderr);
 }
 
 #[test]

@@ -23,6 +23,29 @@ fn server_that_loads_its_model_is_waited_for() {
 }
 
 #[test]
+fn user_is_told_that_the_server_is_waited_for() {
+    let busy = EngineSettings { busy: 1, retry_after: Some("1"), ..settings(&[]) };
+    let (_, result) = judge(&MockEngine::start(busy), &["--max-outage", "2"]);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    let told = "waiting for the server, at most 2 s (--max-outage): status 503: Loading model\n";
+    assert!(result.stderr.contains(told), "{}", result.stderr);
+}
+
+#[test]
+fn server_that_does_not_run_yet_can_be_tried_again() {
+    let engine = MockEngine::start(settings(&[]));
+    let (folder, url) = (Folder::with_cases(1), "http://127.0.0.1:9/v1");
+    let result = super::judge(&folder, "out", &["--panel", url, "--model", "judge"]);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    assert!(result.stderr.contains("start the server"), "{}", result.stderr);
+    assert!(!result.stderr.contains("--model"), "{}", result.stderr);
+    let host = engine.url.strip_prefix("http://").unwrap();
+    let result = super::judge(&folder, "out", &["--panel", host, "--model", "judge"]);
+    assert_eq!(result.exit_code, 2);
+    assert!(result.stderr.contains(&format!("pass {}", engine.url)), "{}", result.stderr);
+}
+
+#[test]
 fn server_without_capacity_ends_the_run_and_not_the_input() {
     for (retry_after, part) in [(None, "Loading model"), (Some("600"), "asks to wait 600 seconds")]
     {
@@ -96,7 +119,18 @@ fn names_of_models_belong_to_the_url_or_to_the_file() {
     let refused = super::judge(&folder, "out", &["--panel", "four.toml", "--model", "other"]);
     assert_eq!(refused.exit_code, 2);
     assert!(refused.stderr.contains("--model other: four.toml names"), "{}", refused.stderr);
-    let noted = super::judge(&folder, "out", &["--panel", "four.toml", "--device", "cpu"]);
+}
+
+#[test]
+fn flags_for_the_other_kind_of_panel_are_named() {
+    let engine = MockEngine::start(settings(&[]));
+    let folder = Folder::with_cases(1);
+    let served = ["--panel", &engine.url, "--model", "judge", "--device", "cpu", "--memory", "1G"];
+    let noted = super::judge(&folder, "out", &served);
     assert_eq!(noted.exit_code, 0, "{}", noted.stderr);
-    assert!(noted.stderr.contains("--device and --dtype have no effect"), "{}", noted.stderr);
+    let note = "note: --device and --memory have no effect: servers run all members";
+    assert!(noted.stderr.contains(note), "{}", noted.stderr);
+    let local = ["--panel", "scripted:length", "--concurrency", "8"];
+    let noted = super::judge(&folder, "local", &local);
+    assert!(noted.stderr.contains("--concurrency has no effect"), "{}", noted.stderr);
 }

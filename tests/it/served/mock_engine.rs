@@ -215,6 +215,12 @@ impl Shared {
         if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::Fails) {
             return Fault::Status(500);
         }
+        if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::RejectsKeyLater) {
+            return Fault::Status(401);
+        }
+        if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::HasQuota) {
+            return Fault::Status(429);
+        }
         // The handshake needs a server that works.
         if number < 8 || hash(&(number, "fault")) % 100 >= self.settings.faults_percent {
             return Fault::None;
@@ -250,7 +256,8 @@ impl Shared {
         match fault {
             Fault::Status(status) => {
                 let error = json!({"error": {"message": "too many requests", "code": status}});
-                write_reply(stream, status, &error, Some("0.1"))?;
+                let quota = self.settings.has(EngineFlaw::HasQuota).then_some("3600");
+                write_reply(stream, status, &error, quota.or(Some("0.1")))?;
                 return Ok(true);
             }
             Fault::Closed => return Ok(false),
@@ -300,7 +307,9 @@ impl Shared {
         let images = messages.matches("image_url\":{").count() * image_tokens;
         let logprobs =
             (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
-        let states_tokens = !self.settings.has(EngineFlaw::StatesNoTokens);
+        let is_later = self.requests.load(Ordering::SeqCst) > HANDSHAKE_REQUESTS;
+        let states_tokens = !self.settings.has(EngineFlaw::StatesNoTokens)
+            && !(is_later && self.settings.has(EngineFlaw::HidesTokensLater));
         let prompt_tokens = 20 + images + prefix_tokens;
         let usage = states_tokens
             .then(|| json!({"prompt_tokens": prompt_tokens, "completion_tokens": parts.len()}));

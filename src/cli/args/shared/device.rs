@@ -19,11 +19,6 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// Returns true if the user chose a device or a type.
-    pub fn is_set(&self) -> bool {
-        self.device != DeviceChoice::Auto || self.dtype != DtypeChoice::F32
-    }
-
     /// Opens the device.
     ///
     /// # Errors

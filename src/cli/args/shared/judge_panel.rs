@@ -9,8 +9,11 @@ use super::samples::SamplesArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::judging::panel::JudgeOptions;
-use crate::support::device::Placement;
+use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
 use crate::support::process::limits::free_memory;
+
+/// Default of `--batch-size`.
+const DEFAULT_BATCH_SIZE: u32 = 64;
 
 /// Arguments that select a judge and its settings.
 #[derive(Args, Clone, Debug)]
@@ -31,7 +34,7 @@ pub struct JudgePanelArgs {
     pub device: DeviceArgs,
     /// Judge at most N pairs per batch, and fewer if they would take more than 8 seconds; affects
     /// speed and memory, not results
-    #[arg(long, value_name = "N", default_value_t = 64, env = "ACEM3_BATCH_SIZE")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_SIZE, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
     /// Use at most this much memory for texts in progress, such as 800M or 8G; affects speed,
@@ -71,6 +74,19 @@ impl JudgePanelArgs {
             );
         }
         Ok(JudgeOptions { single_order: self.single_order, samples: self.samples.samples })
+    }
+
+    /// Returns the flags that only matter for members on this machine and that the user set to other values
+    /// than the default.
+    pub fn set_local_flags(&self) -> Vec<&'static str> {
+        let DeviceArgs { device, dtype } = &self.device;
+        let flags = [
+            ("--device", *device != DeviceChoice::Auto),
+            ("--dtype", *dtype != DtypeChoice::F32),
+            ("--batch-size", self.batch_size != DEFAULT_BATCH_SIZE),
+            ("--memory", self.memory.is_some()),
+        ];
+        flags.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 
     /// Returns the limit on the memory for texts in progress: by default half of the free memory on a CPU,

@@ -34,3 +34,16 @@ pub struct ServedArgs {
     #[command(flatten)]
     pub requests: RequestArgs,
 }
+
+impl ServedArgs {
+    /// Returns the flags that do not matter without a server and that the user set to other values than the
+    /// default. Flags that would change the verdicts of a server are not among them.
+    pub fn set_quiet_flags(&self) -> Vec<&'static str> {
+        let own = [
+            ("--api-key-env", self.api_key_env.is_some()),
+            ("--allow-host", !self.allow_host.is_empty()),
+        ];
+        let own = own.into_iter().filter_map(|(name, is_set)| is_set.then_some(name));
+        own.chain(self.requests.set_flags()).collect()
+    }
+}

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::judging::run::shard::Shard;
+use crate::support::text::format_count;
 
 /// Expected values of `--shard`.
 const EXPECTED: &str = "expected I/N with I from 1 to N, such as 3/8; /N; or auto";
@@ -126,8 +127,15 @@ fn slurm_shard(
     if let Some(count) = count {
         ensure!(
             count == tasks,
-            "--shard /{count}: the Slurm array has {tasks} tasks, so parts would be missing or judged \
-             twice\n{HINT}"
+            "--shard /{count}: the Slurm array has {}, so parts would be missing or judged twice\n{}",
+            format_count(tasks, "task"),
+            match Shard::new(id, count) {
+                // One task of an array that begins with 1 is repeated.
+                Some(_) if tasks < count => format!(
+                    "hint: to judge a part again, pass --shard {id}/{count}; else submit an array such as 1-{count}"
+                ),
+                _ => format!("hint: use an array such as 1-{count}, or pass --shard I/{count}"),
+            }
         );
     }
     let offset = id.checked_sub(first).filter(|offset| offset % step == 0);
@@ -183,6 +191,11 @@ mod tests {
         for (value, variables, part) in [
             ("auto", &slurm[..], "without gaps"),
             ("/8", &slurm[..], "has 4 tasks"),
+            (
+                "/8",
+                &[("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_ARRAY_TASK_COUNT", "1"), slurm[2]],
+                "pass --shard 3/8",
+            ),
             ("auto", &slurm[..2], "SLURM_ARRAY_TASK_MIN is not"),
             ("auto", &[][..], "neither"),
             ("auto", &[job][..], "no number of shards"),

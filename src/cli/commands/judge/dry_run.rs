@@ -11,11 +11,13 @@ use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::{self, Case, CaseResult};
 use crate::data::images::ImageReader;
-use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::judge::server_usage::{ServerUsage, format_cost};
 use crate::judging::judge::{Judge, JudgeJob};
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::number::format_thousands;
-use crate::support::terminal::progress::format_duration;
+use crate::support::terminal::progress::{format_duration, print_lines};
+use crate::support::terminal::verbosity::Verbosity;
+use crate::support::text::format_count;
 
 /// Number of verdicts that are timed.
 const SAMPLE: usize = 3;
@@ -41,12 +43,14 @@ struct RunEstimate {
     written_tokens: Option<u64>,
     /// The cost by `--price`.
     cost: Option<f64>,
+    /// True if the cost is larger than `--max-cost`.
+    exceeds_max_cost: Option<bool>,
     /// The time in seconds, at the speed of the timed verdicts.
-    seconds: f64,
+    seconds: Option<f64>,
 }
 
 /// Judges the first responses of a source, and prints what judging all of them would need. Writes no
-/// records.
+/// records. If no verdict has a result, nothing is known but their number.
 ///
 /// # Errors
 ///
@@ -55,7 +59,11 @@ pub(super) fn dry_run(
     args: &JudgeArgs,
     source: impl Iterator<Item = CaseResult>,
     judge: &mut dyn Judge,
+    verbosity: Verbosity,
 ) -> Result<Exit> {
+    if !verbosity.quiet {
+        judge.servers().iter().for_each(|server| print_lines(&server.describe()));
+    }
     let selection = args.form.to_selection(args.baseline.clone());
     let images = ImageReader::new(cases::base_folder(&args.source.path), ImageLimits::default());
     let mut images = images.with_dicom_view(args.source.dicom.to_view());
@@ -81,13 +89,16 @@ pub(super) fn dry_run(
     let for_all = |now: Option<ServerUsage>, before: Option<ServerUsage>| {
         now.map(|now| now.scaled_since(before.unwrap_or_default(), scale))
     };
-    let served = for_all(judge.usage(), served_before);
-    let computed = for_all(judge.computed_usage(), computed_before);
+    let has_result = results.iter().any(Result::is_ok);
+    let served = for_all(judge.usage(), served_before).filter(|_| has_result);
+    let computed = for_all(judge.computed_usage(), computed_before).filter(|_| has_result);
     let unscored = results.into_iter().find_map(Result::err);
     let states_tokens = judge.servers().iter().all(|server| server.states_tokens);
     let tokens = served.or(computed).filter(|_| states_tokens);
-    let prices = args.judge.served.requests.price;
-    let cost = tokens.and(served).zip(prices).map(|(usage, prices)| usage.cost(prices));
+    let limits = &args.judge.served.requests;
+    let prices = limits.price;
+    let cost: Option<f64> =
+        tokens.and(served).zip(prices).map(|(usage, prices)| usage.cost(prices));
     let estimate = RunEstimate {
         cases,
         verdicts,
@@ -98,10 +109,11 @@ pub(super) fn dry_run(
         prompt_tokens: tokens.map(|usage| usage.prompt_tokens),
         written_tokens: tokens.map(|usage| usage.written_tokens),
         cost,
-        seconds: seconds * scale,
+        exceeds_max_cost: cost.zip(limits.max_cost).map(|(cost, max_cost)| cost > max_cost),
+        seconds: has_result.then_some(seconds * scale),
     };
     print(args, &estimate)?;
-    Ok(Exit::Done)
+    Ok(if has_result { Exit::Done } else { Exit::Unscored })
 }
 
 /// Returns at most `missing` jobs on a case. A case whose image cannot be read has none.
@@ -150,17 +162,25 @@ fn to_text(estimate: &RunEstimate) -> String {
         );
     }
     if let Some(cost) = estimate.cost {
-        lines.push(format!("cost      {cost:.2}, by --price"));
+        let limit = match estimate.exceeds_max_cost {
+            Some(true) => ", more than --max-cost",
+            Some(false) => ", within --max-cost",
+            None => "",
+        };
+        lines.push(format!("cost      {}, by --price{limit}", format_cost(cost)));
     }
     let note = match estimate.requests {
         Some(_) => "; a server can be faster with more requests at a time",
         None => "",
     };
-    lines.push(format!(
-        "time      {} at the speed of {} verdicts judged together{note}",
-        format_duration(estimate.seconds),
-        estimate.timed
-    ));
+    lines.push(match estimate.seconds {
+        Some(seconds) => format!(
+            "time      {} at the speed of {} judged together{note}",
+            format_duration(seconds),
+            format_count(estimate.timed as u64, "verdict")
+        ),
+        None => "estimate  not possible: no timed verdict has a result".to_owned(),
+    });
     if let Some(reason) = &estimate.unscored {
         let reason = reason.lines().next().unwrap_or_default();
         lines.push(format!("unscored  a timed verdict has no result: {reason}"));

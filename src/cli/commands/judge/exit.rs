@@ -144,10 +144,15 @@ pub(super) fn exit_status(
     } else {
         ""
     };
+    let kept = if counts.unscored.contains_key(&UnscoredReason::Refused) {
+        "\nhint: records with the reason refused are kept; to request them again, judge into another --out"
+    } else {
+        ""
+    };
     let all_reasons =
         if progress.is_verbose() { "" } else { "run again with --verbose to see all reasons, or " };
     progress.warn(&format!(
-        "{}{cause}{again}\nhint: {all_reasons}accept this with --max-unscored {:.0}",
+        "{}{cause}{again}{kept}\nhint: {all_reasons}accept this with --max-unscored {:.0}",
         result.summary,
         result.value.unwrap_or(100.0).ceil()
     ));

@@ -17,7 +17,7 @@ use self::baseline::check_baseline;
 use self::dry_run::dry_run;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
-use self::warnings::{warn_after_run, warn_before_run};
+use self::warnings::{warn_after_run, warn_before_run, warn_unknown_cost};
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::junit::{check_junit, with_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
@@ -75,9 +75,9 @@ fn judge_source(
         let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
         return match &shard {
             Some(SourceShard { info, scan, .. }) => {
-                dry_run(args, ShardCases::new(source, info, scan), judge.as_mut())
+                dry_run(args, ShardCases::new(source, info, scan), judge.as_mut(), verbosity)
             }
-            None => dry_run(args, source, judge.as_mut()),
+            None => dry_run(args, source, judge.as_mut(), verbosity),
         };
     }
     create_run_folder(args)?;
@@ -104,6 +104,9 @@ fn judge_source(
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     manifest.usage = earlier_usage.map(|earlier| earlier.usage);
+    let merged = earlier.as_ref().filter(|run| run.judge_sha256 == manifest.judge_sha256);
+    let merged_source = merged.and_then(|run| run.source.digest);
+    manifest.merged = merged.map(|run| run.merged.clone()).unwrap_or_default();
     let progress = Progress::new(args.progress, verbosity, total);
     if let Some(shard) = &shard {
         progress.note(&shard.note());
@@ -130,6 +133,7 @@ fn judge_source(
         start: Instant::now(),
         is_new_folder,
         lost_digest,
+        merged_source,
         junit,
     };
     run.finish()
@@ -150,6 +154,8 @@ struct JudgeRun<'a> {
     is_new_folder: bool,
     /// Digest of the records of an earlier, finished run, if they were changed since.
     lost_digest: Option<Digest>,
+    /// Digest of the cases of the shards that were merged into the folder before.
+    merged_source: Option<Digest>,
     /// The file of `--junit`.
     junit: Option<&'a OutFile>,
 }
@@ -193,6 +199,7 @@ impl JudgeRun<'_> {
             ));
         }
         self.print_notes(&tally, seconds);
+        warn_unknown_cost(&self.progress, args, self.manifest.usage);
         if args.judge.knowledge.knowledge.is_some() {
             let verdicts = format_count(tally.counts.judged, "verdict");
             let asked = tally.counts.looked_up;
@@ -242,6 +249,10 @@ impl JudgeRun<'_> {
             let mut cases = HashedCases::new(&mut self.source, source_hasher(args));
             let outcome = run.run(&mut cases, &interrupt);
             self.manifest.source.digest = matches!(outcome, Ok(true)).then(|| cases.digest());
+            if self.manifest.source.digest.is_some_and(|d| self.merged_source != Some(d)) {
+                // The records are no longer those of the shards.
+                self.manifest.merged.clear();
+            }
             outcome
         };
         let tally = run.tally().clone();

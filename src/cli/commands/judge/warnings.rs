@@ -3,8 +3,20 @@
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::ignored_flags::{flags_ignored_by_form, ignored_flags};
 use crate::data::cases::{self, CaseSource, SourceKind};
+use crate::judging::judge::server_usage::ServerUsage;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
+
+/// Warns if `--max-cost` could not count all requests.
+pub(super) fn warn_unknown_cost(progress: &Progress, args: &JudgeArgs, usage: Option<ServerUsage>) {
+    let uncounted = usage.map_or(0, |usage| usage.uncounted);
+    if args.judge.served.requests.max_cost.is_some() && uncounted > 0 {
+        progress.note(&format!(
+            "--max-cost: the server stated no tokens for {}, so that the cost of the run is unknown",
+            format_count(uncounted, "request")
+        ));
+    }
+}
 
 /// Warns before the first case: cases without an image, misspelt fields, flags without effect, and answers beyond the rows
 /// of the data set.

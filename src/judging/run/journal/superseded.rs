@@ -83,16 +83,28 @@ impl SupersededRecords {
     pub fn import(&mut self, reader: &mut impl BufRead) -> anyhow::Result<()> {
         let existing = self.path.exists().then(|| File::open(&self.path)).transpose();
         let existing = existing.with_context(|| format!("cannot read {}", self.path.display()))?;
+        let mut kept = existing.is_some();
         self.replace(|out| {
             if let Some(mut existing) = existing {
                 std::io::copy(&mut existing, out)?;
             }
             for_each_line(reader, |line, _| match serde_json::from_slice::<Record>(line) {
                 Ok(record) if !record.is_reusable() => Ok(()),
-                _ => out.write_all(line),
+                _ => {
+                    kept = true;
+                    out.write_all(line)
+                }
             })
         })?;
+        if !kept {
+            return self.remove();
+        }
         self.load()
+    }
+
+    fn remove(&self) -> anyhow::Result<()> {
+        fs::remove_file(&self.path)
+            .with_context(|| format!("cannot remove {}", self.path.display()))
     }
 
     /// Removes the records that the journal has too.
@@ -116,9 +128,7 @@ impl SupersededRecords {
                 })
             })?;
             if remaining == 0 {
-                fs::remove_file(&self.path)
-                    .with_context(|| format!("cannot remove {}", self.path.display()))?;
-                return Ok(());
+                return self.remove();
             }
         }
         self.load()

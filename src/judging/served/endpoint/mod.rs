@@ -22,6 +22,8 @@ pub struct ServedModel {
     pub engine: Option<ServingEngine>,
     /// The key of the server.
     pub key: Option<AccessToken>,
+    /// The environment variable from which the key is read.
+    pub key_variable: String,
     /// The adapters of llama.cpp's server, each with its scale. Other engines name an adapter as a
     /// model.
     pub adapters: Vec<AdapterScale>,
@@ -84,8 +86,23 @@ impl ServedModel {
             model: settings.model.to_owned(),
             engine: settings.engine,
             key: read_key(settings.key_variable)?,
+            key_variable: variable.to_owned(),
             adapters: adapters.to_vec(),
         })
+    }
+}
+
+impl ServedModel {
+    /// Says what to do if the server rejects the key.
+    pub fn key_hint(&self) -> String {
+        let variable = &self.key_variable;
+        match self.key {
+            Some(_) => format!("hint: check the key in the environment variable {variable}"),
+            None => format!(
+                "hint: set the environment variable {variable} to the key of the server, or name another one with \
+                 --api-key-env"
+            ),
+        }
     }
 }
 

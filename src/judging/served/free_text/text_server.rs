@@ -13,7 +13,7 @@ pub struct TextServer {
     pub url: String,
     /// The model.
     pub model: String,
-    /// True if the server lists the model, or its answers name it.
+    /// True if the server lists the model.
     pub is_model_verified: bool,
     /// The name of the model in the answers, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

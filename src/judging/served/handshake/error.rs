@@ -10,9 +10,30 @@ pub(in crate::judging::served) enum HandshakeError {
     /// A request failed.
     #[error(
         "{model}: {error}\n\
-         hint: check that the server is running, --model, and the environment variable with its key"
+         hint: check --model, and look at the log of the server"
     )]
     Request {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+    },
+    /// The server rejects the key.
+    #[error("{model}: {error}\n{hint}")]
+    Denied {
+        /// The model and its URL.
+        model: String,
+        /// The error.
+        error: RequestError,
+        /// What to do.
+        hint: String,
+    },
+    /// There is no connection to the server.
+    #[error(
+        "{model}: {error}\n\
+         hint: check the address, start the server if it does not run yet, and run the same command again"
+    )]
+    Unreachable {
         /// The model and its URL.
         model: String,
         /// The error.
@@ -130,11 +151,14 @@ pub(in crate::judging::served) enum HandshakeError {
 /// Returns the error of a request.
 pub(super) fn request_error(model: &ServedModel) -> impl Fn(RequestError) -> HandshakeError {
     move |error| {
+        let key_hint = model.key_hint();
         let (url, model) = (model.url.as_str(), model.to_string());
         match error {
             RequestError::Outage(_) | RequestError::Failed(_) => {
                 HandshakeError::Unavailable { model, error }
             }
+            RequestError::Denied(_) => HandshakeError::Denied { model, error, hint: key_hint },
+            RequestError::Unreachable(_) => HandshakeError::Unreachable { model, error },
             RequestError::Broken(_) => {
                 HandshakeError::Broken { model, error, expected: expected_url(url) }
             }
@@ -162,10 +186,13 @@ fn expected_url(url: &str) -> String {
     if is_version { base.to_owned() } else { format!("{base}/v1") }
 }
 
-/// Converts the error of a handshake. The run can succeed later if the server was only unavailable.
+/// Converts the error of a handshake. The run can succeed later if the server was only unavailable or not
+/// started yet.
 pub(in crate::judging::served) fn to_run_error(error: HandshakeError) -> anyhow::Error {
     match error {
-        HandshakeError::Unavailable { .. } => anyhow::Error::new(RunFailure(error.to_string())),
+        HandshakeError::Unavailable { .. } | HandshakeError::Unreachable { .. } => {
+            anyhow::Error::new(RunFailure(error.to_string()))
+        }
         error => anyhow::Error::new(error),
     }
 }

@@ -124,7 +124,7 @@ pub(super) async fn shake_hands(
         url: model.url.as_str().to_owned(),
         model: model.model.clone(),
         engine: engine.name().to_owned(),
-        is_model_verified: lists_model || first.model.as_ref() == Some(&model.model),
+        is_model_verified: lists_model,
         answering_model: first.model.clone().filter(|name| *name != model.model),
         version,
         fingerprint: first.fingerprint.clone(),

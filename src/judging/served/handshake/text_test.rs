@@ -43,7 +43,7 @@ pub(in crate::judging::served) async fn test_text_model(
     let server = TextServer {
         url: model.url.as_str().to_owned(),
         model: model.model.clone(),
-        is_model_verified: lists_model || reply.model.as_ref() == Some(&model.model),
+        is_model_verified: lists_model,
         states_tokens: reply.states_tokens(),
         answering_model: reply.model.filter(|name| *name != model.model),
         engine: engine.name().to_owned(),

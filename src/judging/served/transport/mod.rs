@@ -15,7 +15,7 @@ use reqwest::{Client, Response};
 use self::api_error::{error_message, says_too_long};
 use self::backoff::Backoff;
 use self::limiter::{AttemptOutcome, Limiter};
-use self::outage::Outage;
+use self::outage::{FailedAttempt, Outage, OutageLimit};
 pub(in crate::judging::served) use self::request_error::RequestError;
 use crate::judging::served::endpoint::ServedModel;
 use crate::support::network::access_token::AccessToken;
@@ -151,13 +151,19 @@ impl Transport {
                     let outcome = failure.outcome();
                     permit.finish(outcome);
                     server_errors += u32::from(failure == Failure::Server);
-                    let (outage, failures) = self.outage.count_failure(Instant::now());
-                    if outage > self.limits.max_outage && failures >= MAX_SERVER_ERRORS {
-                        return Err(RequestError::Outage(format!(
-                            "{reason}; no request succeeded for {} seconds",
-                            outage.as_secs()
-                        )));
-                    }
+                    let wanted = self.backoff.pause(attempt, outcome, pause);
+                    let failed = FailedAttempt {
+                        reason: &reason,
+                        demanded: pause,
+                        pause: wanted,
+                        now: Instant::now(),
+                    };
+                    let limit = OutageLimit {
+                        longest: self.limits.max_outage,
+                        min_failures: MAX_SERVER_ERRORS,
+                    };
+                    let pause = self.outage.pause_after(failed, limit);
+                    let pause = pause.map_err(RequestError::Outage)?;
                     let reason = || format!("{reason} ({attempt} attempts)");
                     if server_errors >= MAX_SERVER_ERRORS {
                         return Err(RequestError::Broken(reason()));
@@ -165,7 +171,7 @@ impl Transport {
                     if attempt >= MAX_ATTEMPTS {
                         return Err(RequestError::Failed(reason()));
                     }
-                    tokio::time::sleep(self.backoff.pause(attempt, outcome, pause)).await;
+                    tokio::time::sleep(pause).await;
                 }
             }
         }
@@ -183,12 +189,14 @@ impl Transport {
         &self,
         path: &str,
     ) -> Result<Option<serde_json::Value>, RequestError> {
-        let (url, start) = (self.url_of(path), Instant::now());
+        let (url, outage) = (self.url_of(path), Outage::default());
         let timeout = self.limits.timeout.min(CONNECT_TIMEOUT);
         for attempt in 1.. {
             let (reason, demanded) = match self.send(self.client.get(&url).timeout(timeout)).await {
                 Ok(bytes) => return Ok(serde_json::from_slice(&bytes).ok()),
-                Err(AttemptError::Final(error @ RequestError::Unusable(_))) => return Err(error),
+                Err(AttemptError::Final(
+                    error @ (RequestError::Denied(_) | RequestError::Unusable(_)),
+                )) => return Err(error),
                 Err(AttemptError::Transient { reason, pause, failure: Failure::Busy }) => {
                     (reason, pause)
                 }
@@ -196,16 +204,13 @@ impl Transport {
                     reason,
                     failure: Failure::Connection | Failure::Timeout,
                     ..
-                }) => return Err(RequestError::Unusable(reason)),
+                }) => return Err(RequestError::Unreachable(reason)),
                 Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => return Ok(None),
             };
             let pause = self.backoff.pause(attempt, AttemptOutcome::Overloaded, demanded);
-            if start.elapsed() + pause > self.limits.max_outage {
-                let asked = demanded.map_or(String::new(), |pause| {
-                    format!("; it asks to wait {} seconds", pause.as_secs())
-                });
-                return Err(RequestError::Outage(reason + &asked));
-            }
+            let failed = FailedAttempt { reason: &reason, demanded, pause, now: Instant::now() };
+            let limit = OutageLimit { longest: self.limits.max_outage, min_failures: 1 };
+            let pause = outage.pause_after(failed, limit).map_err(RequestError::Outage)?;
             tokio::time::sleep(pause).await;
         }
         Ok(None)
@@ -270,6 +275,7 @@ impl Transport {
                     "status {status}: the server redirects to {target}"
                 )))
             }
+            401 | 403 => AttemptError::Final(RequestError::Denied(reason)),
             404 | 405 => AttemptError::Final(RequestError::Missing(reason)),
             _ => AttemptError::Final(RequestError::Unusable(reason)),
         }

@@ -1,7 +1,13 @@
-//! How long all requests of a server have failed.
+//! How long all requests of a server have failed, and how long the run still waits.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::support::terminal::progress::{format_duration, print_lines};
+use crate::support::text::format_count;
+
+/// Time without a successful request after which the user is told.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
 
 /// The time since which every request has failed. Time without requests does not count: a server gets
 /// none while this machine computes other members.
@@ -13,6 +19,30 @@ pub(super) struct Outage(Mutex<Option<FailedRequests>>);
 struct FailedRequests {
     first: Instant,
     count: u32,
+    /// True if the user was told.
+    is_told: bool,
+}
+
+/// A failed attempt, and the pause before the next one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FailedAttempt<'a> {
+    /// Why it failed.
+    pub(super) reason: &'a str,
+    /// What the server demands.
+    pub(super) demanded: Option<Duration>,
+    /// The pause before the next attempt.
+    pub(super) pause: Duration,
+    /// The time of the attempt.
+    pub(super) now: Instant,
+}
+
+/// When an outage ends the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutageLimit {
+    /// The longest outage.
+    pub(super) longest: Duration,
+    /// Failed requests that an outage has at least.
+    pub(super) min_failures: u32,
 }
 
 impl Outage {
@@ -21,13 +51,43 @@ impl Outage {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Counts a failed request. Returns the time since the first one after the last success, and their
-    /// number.
-    pub(super) fn count_failure(&self, now: Instant) -> (Duration, u32) {
-        let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = failed.get_or_insert(FailedRequests { first: now, count: 0 });
-        failed.count = failed.count.saturating_add(1);
-        (now.saturating_duration_since(failed.first), failed.count)
+    /// Counts a failed attempt, and returns the pause before the next one: at most the rest of the longest
+    /// outage. Tells the user once about an outage that lasts.
+    ///
+    /// # Errors
+    ///
+    /// No request succeeded for longer than the limit, or the server asks to wait for longer. The text says
+    /// which.
+    pub(super) fn pause_after(
+        &self,
+        failed: FailedAttempt<'_>,
+        limit: OutageLimit,
+    ) -> Result<Duration, String> {
+        let FailedAttempt { reason, demanded, pause, now } = failed;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = state.get_or_insert(FailedRequests { first: now, count: 0, is_told: false });
+        state.count = state.count.saturating_add(1);
+        let outage = now.saturating_duration_since(state.first);
+        let rest = limit.longest.saturating_sub(outage);
+        if state.count >= limit.min_failures {
+            if let Some(demanded) = demanded.filter(|demanded| *demanded > rest) {
+                let seconds = format_count(demanded.as_secs(), "second");
+                return Err(format!("{reason}; the server asks to wait {seconds}"));
+            }
+            if rest.is_zero() {
+                let seconds = format_count(outage.as_secs(), "second");
+                return Err(format!("{reason}; no request succeeded for {seconds}"));
+            }
+        }
+        if !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest) {
+            state.is_told = true;
+            let longest = format_duration(limit.longest.as_secs_f64());
+            print_lines(&format!(
+                "waiting for the server, at most {longest} (--max-outage): {reason}"
+            ));
+        }
+        // The last attempt is at the end of the longest outage.
+        Ok(if rest.is_zero() { pause } else { pause.min(rest) })
     }
 }
 
@@ -40,10 +100,22 @@ mod tests {
         let outage = Outage::default();
         let start = Instant::now();
         let second = Duration::from_secs(1);
+        let limit = OutageLimit { longest: second * 20, min_failures: 2 };
+        let fail = |at: u32, demanded: Option<u32>| {
+            let demanded = demanded.map(|n| second * n);
+            let now = start + second * at;
+            outage.pause_after(
+                FailedAttempt { reason: "busy", demanded, pause: second * 9, now },
+                limit,
+            )
+        };
         outage.end();
-        assert_eq!(outage.count_failure(start + second * 500), (Duration::ZERO, 1));
-        assert_eq!(outage.count_failure(start + second * 530), (second * 30, 2));
+        // One failure is no outage.
+        assert_eq!(fail(500, Some(100)), Ok(second * 9));
+        assert_eq!(fail(515, None), Ok(second * 5), "the rest of the outage");
+        assert_eq!(fail(515, Some(6)).unwrap_err(), "busy; the server asks to wait 6 seconds");
+        assert_eq!(fail(520, None).unwrap_err(), "busy; no request succeeded for 20 seconds");
         outage.end();
-        assert_eq!(outage.count_failure(start + second * 600), (Duration::ZERO, 1));
+        assert_eq!(fail(600, None), Ok(second * 9));
     }
 }

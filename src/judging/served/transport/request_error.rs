@@ -21,6 +21,12 @@ pub(in crate::judging::served) enum RequestError {
     /// The server redirects to another address, which could be another host.
     #[error("{0}")]
     Redirected(String),
+    /// The server rejects the key, or there is none.
+    #[error("{0}")]
+    Denied(String),
+    /// There is no connection to the server.
+    #[error("{0}")]
+    Unreachable(String),
     /// No request succeeds now; later ones may.
     #[error("{0}")]
     Outage(String),
