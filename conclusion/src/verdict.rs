@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 
+/// Smallest difference of the final scores of one text in one presentation order, other than zero.
+const SCORE_STEP: f64 = 1.0;
+
 /// Result of one presentation order. Values are in the order of the *record*, regardless of the order
 /// in which the judge saw the responses.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,9 +47,11 @@ impl OrderVerdict {
         }
     }
 
-    /// Compares the first two final scores: `Greater` if the judge prefers the first response.
+    /// Compares the first two final scores: `Greater` if the judge prefers the first response. Means over
+    /// samples that differ by less than half a point are a tie, as the scores nearest to them would be.
     pub fn preference(&self) -> Ordering {
-        compare_scores(self.conclusion.iter().map(Rating::mean_value).collect::<Vec<_>>())
+        let scores: Vec<f64> = self.conclusion.iter().map(Rating::mean_value).collect();
+        compare_by_step(&scores, SCORE_STEP)
     }
 }
 
@@ -71,9 +76,10 @@ impl Verdict {
     }
 
     /// Compares the combined final scores of a pair: `Greater` if the judge prefers the first
-    /// response.
+    /// response. With one sample, the smallest difference is one point, divided by the number of presentation
+    /// orders. Means over samples that differ by less than half of that are a tie.
     pub fn preference(&self) -> Ordering {
-        compare_scores(self.scores())
+        compare_by_step(&self.scores(), SCORE_STEP / self.orders.len().max(1) as f64)
     }
 
     /// Returns the mean score of an aspect for each response, 0 to 5.
@@ -124,11 +130,39 @@ impl Verdict {
     }
 }
 
+/// Compares the first two scores; differences of less than half a step are a tie.
+fn compare_by_step(scores: &[f64], step: f64) -> Ordering {
+    match scores {
+        [first, second, ..] if (first - second).abs() < step / 2.0 - 1e-9 => Ordering::Equal,
+        scores => compare_scores(scores),
+    }
+}
+
 /// Compares the combined scores of the first two responses. Scores that are equal within 1e-9, and
 /// missing scores, are a tie.
 pub fn compare_scores(scores: impl AsRef<[f64]>) -> Ordering {
     match scores.as_ref() {
         [first, second, ..] if (first - second).abs() >= 1e-9 => first.total_cmp(second),
         _ => Ordering::Equal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_over_samples_that_hardly_differ_are_a_tie() {
+        // One order, and two.
+        for (scores, step, expected) in [
+            ([3.0, 3.4], 1.0, Ordering::Equal),
+            ([3.0, 3.5], 1.0, Ordering::Less),
+            ([4.0, 3.0], 1.0, Ordering::Greater),
+            ([3.2, 3.0], 0.5, Ordering::Equal),
+            ([3.5, 3.0], 0.5, Ordering::Greater),
+            ([3.0, 3.0], 0.5, Ordering::Equal),
+        ] {
+            assert_eq!(compare_by_step(&scores, step), expected, "{scores:?}");
+        }
     }
 }

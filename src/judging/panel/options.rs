@@ -72,6 +72,7 @@ impl PanelOptions {
         provenance.insert("texts".to_owned(), texts.to_owned());
         if let Some(samples) = run.samples.filter(|samples| !samples.is_one()) {
             provenance.insert("samples".to_owned(), samples.to_string());
+            provenance.insert("ties".to_owned(), "below half a score step".to_owned());
         }
     }
 

@@ -33,6 +33,9 @@ const MEDICAL_KNOWLEDGE: usize = 1;
 /// Number of cases whose factual ratings form one sequence of comparisons.
 const COMPARISON_CASES: u64 = 8;
 
+/// Number of lists that form one sequence of copies.
+const COPIED_LISTS: usize = 8;
+
 /// Generates examples from phantoms and data sets.
 pub(crate) struct ExampleSampler {
     seed: u64,
@@ -148,6 +151,11 @@ impl ExampleSampler {
         let mut rng = self.rng(stage, index);
         let phantom = phantom_index(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
+        if is_chosen(stage.copying_proportion, &mut rng) {
+            let lists: Vec<String> =
+                (0..COPIED_LISTS).map_while(|_| self.quoting.list(&mut rng)).collect();
+            return Ok(vec![builder.build_copies(&lists)?]);
+        }
         if rng.random_bool(stage.comparison_proportion) {
             let ratings = self.factual_ratings(data_sets, stage, phantom, &mut rng);
             return Ok(vec![builder.build_comparisons(&ratings)?]);

@@ -98,6 +98,7 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("real", stage.data_set_proportion),
         ("answering", stage.answer_proportion),
         ("comparing", stage.comparison_proportion),
+        ("copying", stage.copying_proportion),
         ("drilling", stage.quoting_proportion),
         ("doubting", stage.wrong_finding_proportion),
         ("easy", stage.easy_proportion),

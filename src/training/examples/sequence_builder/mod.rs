@@ -179,13 +179,30 @@ impl SequenceBuilder {
         Ok(sequence)
     }
 
+    /// Builds a sequence of texts without a case, one branch per text. Each text comes twice, and the second
+    /// one has a loss.
+    pub(crate) fn build_copies(&self, texts: &[String]) -> Result<Sequence> {
+        let mut sequence = self.start_without_case()?;
+        for text in texts {
+            let tokens = self.tokenizer.encode_quoted(&render_free_text(text))?;
+            let first = tokens.iter().map(|token| (*token, 0.0));
+            let second = tokens.iter().map(|token| (*token, FACTUAL_TOKEN_WEIGHT));
+            sequence.push_branch(first.chain(second));
+        }
+        Ok(sequence)
+    }
+
+    /// Returns a sequence with the start of a prompt, before a case.
+    fn start_without_case(&self) -> Result<Sequence> {
+        let input = JudgeInput::pair(false, "", ["", ""]);
+        let pieces = self.branches.pieces(Aspect::EXPRESSION, &input)?;
+        Ok(Sequence::new(&tokenize_pieces(&pieces[..1], &self.tokenizer)?, None))
+    }
+
     /// Builds a sequence of factual ratings without a case, one branch per rating. The claim and
     /// the finding are context; the agreement and the score have a loss.
     pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
-        let input = JudgeInput::pair(false, "", ["", ""]);
-        let pieces = self.branches.pieces(Aspect::EXPRESSION, &input)?;
-        let prefix = tokenize_pieces(&pieces[..1], &self.tokenizer)?;
-        let mut sequence = Sequence::new(&prefix, None);
+        let mut sequence = self.start_without_case()?;
         let member = Aspect::ALL.iter().position(|a| *a == Aspect::MEDICAL_KNOWLEDGE);
         for rating in ratings {
             let mut tokens =

@@ -154,3 +154,18 @@ fn wrong_finding_has_no_loss() {
     assert_eq!(text, "claims left side; the image shows: they differ. 1");
     assert!(text_of_tokens(false).contains("right side"));
 }
+
+#[test]
+fn only_the_second_time_a_text_is_copied_has_a_loss() {
+    let (_, builder) = embedded_builder();
+    let texts = ["left lung", "no"].map(str::to_owned);
+    let sequence = builder.build_copies(&texts).unwrap();
+    for (branch, text) in (1..).zip(&texts) {
+        let tokens = builder.tokenizer.encode_quoted(&render_free_text(text)).unwrap();
+        let targets = sequence.targets.iter().filter(|target| target.branch == branch);
+        let targets: Vec<u32> = targets.map(|target| target.token).collect();
+        assert_eq!(targets, tokens);
+        let in_branch = sequence.branches.iter().filter(|b| **b == branch);
+        assert_eq!(in_branch.count(), 2 * tokens.len());
+    }
+}

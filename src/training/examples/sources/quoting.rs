@@ -16,6 +16,9 @@ use crate::training::examples::example::{PairExample, ResponseExample};
 /// Maximum number of words of a claim.
 const MAX_WORDS: usize = 4;
 
+/// Minimum and maximum number of words of a list to copy.
+const LIST_WORDS: [usize; 2] = [3, 24];
+
 /// Generator of quoting examples. The field contains the words of claims.
 pub(crate) struct QuotingExamples(Vec<String>);
 
@@ -57,9 +60,20 @@ impl QuotingExamples {
         Some(PairExample { image: None, question, responses })
     }
 
-    /// Samples words; `None` if the vocabulary is empty.
+    /// Generates a list of random words to copy. Returns `None` without words.
+    pub(crate) fn list(&self, rng: &mut ChaCha8Rng) -> Option<String> {
+        let [min, max] = LIST_WORDS;
+        let n = rng.random_range(min..=max);
+        self.sample_words(n, rng)
+    }
+
+    /// Samples the words of a claim; `None` if the vocabulary is empty.
     fn random_words(&self, rng: &mut ChaCha8Rng) -> Option<String> {
         let n = rng.random_range(1..=MAX_WORDS);
+        self.sample_words(n, rng)
+    }
+
+    fn sample_words(&self, n: usize, rng: &mut ChaCha8Rng) -> Option<String> {
         let words: Option<Vec<&str>> =
             (0..n).map(|_| self.0.choose(rng).map(String::as_str)).collect();
         Some(words?.join(" "))
