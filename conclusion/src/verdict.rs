@@ -47,11 +47,11 @@ impl OrderVerdict {
         }
     }
 
-    /// Compares the first two final scores: `Greater` if the judge prefers the first response. Means over
-    /// samples that differ by less than half a point are a tie, as the scores nearest to them would be.
+    /// Compares the most probable final scores of the first two responses: `Greater` if the judge prefers the
+    /// first one.
     pub fn preference(&self) -> Ordering {
-        let scores: Vec<f64> = self.conclusion.iter().map(Rating::mean_value).collect();
-        compare_by_step(&scores, SCORE_STEP)
+        let scores = self.conclusion.iter().map(|rating| f64::from(rating.score.value));
+        compare_scores(scores.collect::<Vec<_>>())
     }
 }
 

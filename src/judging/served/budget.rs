@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage, TokenPrices};
+use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage, TokenPrices, format_cost};
 use crate::support::text::format_count;
 
 /// The most that a run may cost.

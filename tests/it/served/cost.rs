@@ -81,7 +81,8 @@ fn cost_of_a_server_that_states_no_tokens_is_unknown() {
     let refused = super::judge(&folder, "out", &[&flags[..], &["--max-cost", "1"]].concat());
     assert_eq!(refused.exit_code, 2, "{}", refused.stderr);
     assert!(refused.stderr.contains("states no tokens"), "{}", refused.stderr);
-    let estimate = super::judge(&folder, "out", &[&flags[..], &["--dry-run"]].concat());
+    let texts = ["--dry-run", "--text-only"];
+    let estimate = super::judge(&folder, "out", &[&flags[..], &texts].concat());
     assert!(estimate.stdout.contains("tokens    unknown"), "{}", estimate.stdout);
     assert!(!estimate.stdout.contains("0.00"), "{}", estimate.stdout);
     // Whether it sees images is unknown too: only the number of tokens shows it.

@@ -138,7 +138,7 @@ fn unsuitable_servers_are_refused_before_the_first_case() {
     assert!(unknown.stderr.contains("one of judge"), "{}", unknown.stderr);
     let nobody =
         super::judge(&folder, "out", &["--panel", "http://127.0.0.1:9/v1", "--model", "judge"]);
-    assert_eq!(nobody.exit_code, 2);
+    assert_eq!(nobody.exit_code, 4, "it may start later");
     assert!(nobody.stderr.contains("http://127.0.0.1:9/v1"), "{}", nobody.stderr);
     let unnamed = super::judge(&folder, "out", &["--panel", &ignoring.url]);
     assert!(unnamed.stderr.contains("--model"), "{}", unnamed.stderr);

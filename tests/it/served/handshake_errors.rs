@@ -130,7 +130,7 @@ fn flags_for_the_other_kind_of_panel_are_named() {
     assert_eq!(noted.exit_code, 0, "{}", noted.stderr);
     let note = "note: --device and --memory have no effect: servers run all members";
     assert!(noted.stderr.contains(note), "{}", noted.stderr);
-    let local = ["--panel", "scripted:length", "--concurrency", "8"];
+    let local = ["--panel", "scripted:seed=1", "--concurrency", "8"];
     let noted = super::judge(&folder, "local", &local);
     assert!(noted.stderr.contains("--concurrency has no effect"), "{}", noted.stderr);
 }

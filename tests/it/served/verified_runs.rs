@@ -35,7 +35,7 @@ fn verify_judges_with_the_server_again() {
     // A server that is away is an error, not a difference.
     engine.set_down(true);
     let (code, text, stderr) = verify(&[]);
-    assert_eq!(code, 2, "{text}{stderr}");
+    assert_eq!(code, 4, "{text}{stderr}");
 }
 
 #[test]

@@ -72,14 +72,16 @@ impl Outage {
         if state.count >= limit.min_failures {
             if let Some(demanded) = demanded.filter(|demanded| *demanded > rest) {
                 let seconds = format_count(demanded.as_secs(), "second");
-                return Err(format!("{reason}; the server asks to wait {seconds}"));
+                return Err(format!(
+                    "{reason}; the server asks to wait {seconds}, longer than --max-outage allows"
+                ));
             }
             if rest.is_zero() {
                 let seconds = format_count(outage.as_secs(), "second");
                 return Err(format!("{reason}; no request succeeded for {seconds}"));
             }
         }
-        if !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest) {
+        if !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest / 2) {
             state.is_told = true;
             let longest = format_duration(limit.longest.as_secs_f64());
             print_lines(&format!(
@@ -113,7 +115,10 @@ mod tests {
         // One failure is no outage.
         assert_eq!(fail(500, Some(100)), Ok(second * 9));
         assert_eq!(fail(515, None), Ok(second * 5), "the rest of the outage");
-        assert_eq!(fail(515, Some(6)).unwrap_err(), "busy; the server asks to wait 6 seconds");
+        assert_eq!(
+            fail(515, Some(6)).unwrap_err(),
+            "busy; the server asks to wait 6 seconds, longer than --max-outage allows"
+        );
         assert_eq!(fail(520, None).unwrap_err(), "busy; no request succeeded for 20 seconds");
         outage.end();
         assert_eq!(fail(600, None), Ok(second * 9));

@@ -223,6 +223,7 @@ impl EncoderPlan {
             data_set_proportion: f64::from(u8::from(uses_data_sets)),
             data_shares: DataShares::new(),
             answer_proportion: 0.5,
+            copying_proportion: 0.0,
             comparison_proportion: 0.0,
             quoting_proportion: 0.0,
             wrong_finding_proportion: 0.0,
