@@ -28,6 +28,7 @@ pub(super) fn load_judge(
     let panel_name = args.panel.as_deref();
     if let Some(script) = panel_name.and_then(|panel| panel.strip_prefix("scripted:")) {
         reject_samples(args, "a scripted judge writes one text")?;
+        reject_served_flags(args)?;
         let settings = ScriptedSettings {
             single_order,
             scores_only,

@@ -132,7 +132,9 @@ pub(super) fn connect_members(
     let local = (!copies.is_empty())
         .then(|| LocalMembers::start(copies, args.batch_size as usize))
         .transpose()?;
-    Ok((connect(settings, local, args)?, hub))
+    let judge = connect(settings, local, args);
+    let judge = judge.with_context(|| format!("{}: a member cannot judge", path.display()))?;
+    Ok((judge, hub))
 }
 
 /// Returns how a member runs. `entry`: the model of a served member.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 /// What to do about a model that gets no images.
-pub const NO_IMAGES_HINT: &str = "serve a multimodal model with a server that states `usage`, or pass --text-only to judge \
-                                  the texts alone";
+pub const NO_IMAGES_HINT: &str =
+    "serve a multimodal model, or pass --text-only to judge the texts alone";
 
 /// The result of the handshake with a server about one model. It is part of `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ impl ServerReport {
         if self.states_tokens {
             "it does not see images"
         } else {
-            "whether it sees images is unknown, because it states no tokens"
+            "whether it sees images is unknown, because its answers have no `usage`"
         }
     }
 

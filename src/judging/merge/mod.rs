@@ -111,9 +111,12 @@ fn why_occupied(set: &ShardSet, out: &Path) -> Option<&'static str> {
         return None;
     }
     let is_shard = |merged: &MergedShard| {
-        set.runs.iter().any(|run| {
-            run.info.index == merged.index && run.folder.display().to_string() == merged.folder
-        })
+        let folder = Path::new(&merged.folder);
+        let is_folder = |run: &ShardRun| {
+            run.folder == folder
+                || canonical(&run.folder).is_some_and(|f| Some(f) == canonical(folder))
+        };
+        set.runs.iter().any(|run| run.info.index == merged.index && is_folder(run))
     };
     if !earlier.merged.iter().all(is_shard) {
         return Some("already contains a run: a merge of shards that are not all passed");

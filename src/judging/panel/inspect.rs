@@ -359,12 +359,21 @@ impl Inspection {
             );
         }
         let s = &self.sizes;
+        if s.parameters == 0 {
+            let _ = writeln!(text, "size       unknown: servers run all members");
+            return text + &self.hashes_text();
+        }
         let _ = writeln!(
             text,
             "size       {} parameters in {} bytes; if equal tensors count once, {} parameters in \
              {} bytes in files and {} bytes in memory",
             s.parameters, s.bytes, s.parameters_shared, s.bytes_shared, s.bytes_loaded
         );
+        text + &self.hashes_text()
+    }
+
+    fn hashes_text(&self) -> String {
+        let mut text = String::new();
         for (name, hash) in &self.hashes {
             let _ = writeln!(text, "hash       {name} {hash}");
         }

@@ -68,6 +68,8 @@ pub struct RunConfig {
     pub limit: Option<u64>,
     /// Base folder of the file names in records.
     pub root: PathBuf,
+    /// True if the earlier records are some shards of the source, so that cases are missing between them.
+    pub fills_gaps: bool,
 }
 
 /// A run in progress.
@@ -368,6 +370,13 @@ impl<'a> Run<'a> {
 
     fn report_divergence(&mut self) {
         if let Some(kept) = self.journal.take_divergence() {
+            if self.config.fills_gaps {
+                self.progress.note(
+                    "the earlier records are some shards of the cases; matching verdicts are reused, and missing \
+                     cases are judged",
+                );
+                return;
+            }
             let position = match kept {
                 0 => "from the first record on".to_owned(),
                 kept => format!("after {}", format_count(kept, "record")),

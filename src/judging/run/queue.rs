@@ -38,9 +38,7 @@ impl Run<'_> {
                 && let Err(error) = queue.check_budget()
             {
                 self.drain_queue()?;
-                return Err(error.context(RunFailure(
-                    "the run stops because of its limit on the cost".to_owned(),
-                )));
+                return Err(error);
             }
             let number = self.queue.next;
             if let Some(queue) = self.judge.queue() {

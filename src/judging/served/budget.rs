@@ -71,7 +71,7 @@ impl Budget {
         bail!(
             "--max-cost {max_cost}: the requests of this run cost {cost}, and another case would cost \
              more than the rest\n\
-             hint: run the same command with a larger --max-cost to resume"
+             hint: run the same command with a larger --max-cost; `acem3 judge` resumes"
         )
     }
 

@@ -17,7 +17,10 @@ pub(super) fn to_member_error(
     model: &ServedModel,
 ) -> MemberError {
     match error {
-        RequestError::TooLong(message) => unscored(UnscoredReason::Truncated, message),
+        RequestError::TooLong(message) => unscored(
+            UnscoredReason::Truncated,
+            format!("{message}\nhint: serve the model with a longer context"),
+        ),
         RequestError::Rejected(message) => {
             unscored(UnscoredReason::Refused, format!("the server rejects the request: {message}"))
         }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use tokio::runtime::{Builder, Runtime};
 
 use super::budget::Spending;
+use super::transport::run_as_job;
 use super::transport::usage::UsageCounter;
 use crate::judging::judge::server_usage::EarlierUsage;
 use crate::judging::judge::{MemberError, Unscored};
@@ -44,7 +45,7 @@ impl<T: Send + 'static> RequestQueue<T> {
         self.runtime.block_on(requests)
     }
 
-    /// Starts a request under a number.
+    /// Starts a request under a number. Requests with a smaller number are sent first.
     pub(super) fn submit(
         &mut self,
         number: u64,
@@ -53,7 +54,7 @@ impl<T: Send + 'static> RequestQueue<T> {
         let sender = self.sender.clone();
         self.in_progress += 1;
         self.runtime.spawn(async move {
-            let result = request.await;
+            let result = run_as_job(number, request).await;
             // The receiver is gone if the run ended.
             let _ = sender.send((number, result));
         });

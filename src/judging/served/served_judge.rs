@@ -25,6 +25,7 @@ use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
 use crate::judging::panel::LocalMembers;
 use crate::judging::provenance::{Provenance, judge_digest};
+use crate::support::terminal::exit::RunFailure;
 
 /// Jobs in progress for each request in progress: a job has eight requests, and its last two wait for
 /// the others.
@@ -170,7 +171,10 @@ impl JobQueue for ServedJudge {
     }
 
     fn check_budget(&self) -> Result<()> {
-        self.budget.map_or(Ok(()), |budget| budget.check(self.spending()))
+        let checked = self.budget.map_or(Ok(()), |budget| budget.check(self.spending()));
+        checked.map_err(|error| {
+            error.context(RunFailure("the run stops because of its limit on the cost".to_owned()))
+        })
     }
 
     fn submit(&mut self, number: u64, job: JudgeJob) {
@@ -256,6 +260,7 @@ impl Judge for ServedJudge {
             while self.queue.in_progress() < self.capacity()
                 && let Some((job, number)) = waiting.next()
             {
+                self.check_budget()?;
                 self.submit(number, job.clone());
             }
             if self.queue.in_progress() == 0 {

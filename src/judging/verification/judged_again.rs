@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::compared_values::{ValueDifference, compare_values};
 use super::sampled_images::SampledImages;
-use crate::data::cases::{Case, Response};
+use crate::data::cases::{Case, Response, UnscoredReason};
 use crate::judging::judge::{Judge, JudgeJob};
 use crate::judging::run::record::{Record, RecordOutcome};
 use crate::support::terminal::exit::RunFailure;
@@ -96,6 +96,14 @@ pub fn judge_again(
         let outcomes = judge.judge(&jobs).with_context(failure)?;
         ensure!(outcomes.len() == jobs.len(), "the judge returned too few results");
         for ((line, record), outcome) in judged.into_iter().zip(outcomes) {
+            if let Err(unscored) = &outcome
+                && unscored.reason == UnscoredReason::Transport
+            {
+                // The judge could not be asked, which says nothing about the record.
+                let (case, reason) = (record.subject.case.clone(), unscored.message.clone());
+                result.skipped.push(SkippedRecord { line, case, reason });
+                continue;
+            }
             let form = record.subject.form;
             let again = RecordOutcome::from_result(outcome, form, judge.is_reproducible())?;
             result.add((line, record), again, tolerance)?;

@@ -45,7 +45,7 @@ impl ServiceUrl {
             return error("not a URL", example());
         };
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return error("expected a URL that begins with https://", example());
+            return error("expected a URL that begins with http:// or https://", example());
         }
         if !url.username().is_empty() || url.password().is_some() || text.contains('@') {
             return error("the URL contains a user name or a password", key_hint());
@@ -54,6 +54,13 @@ impl ServiceUrl {
             return error("the URL contains parameters after `?` or `#`", key_hint());
         }
         let url = Self(url);
+        if url.host() == "0.0.0.0" {
+            return error(
+                "0.0.0.0 is no address of a server",
+                "servers print it if they listen on all addresses; pass 127.0.0.1 for this machine"
+                    .to_owned(),
+            );
+        }
         if url.0.scheme() == "http" && !url.is_local() && !rules.allow_http {
             return error(
                 "plain http to another host sends keys and data unencrypted",
@@ -154,7 +161,14 @@ mod tests {
             assert!(!is_accepted(other, false), "{other}");
             assert!(is_accepted(other, true), "{other}");
         }
-        for never in ["ftp://host", "host/v1", "https://", "http:///v1?", "file:///etc/passwd"] {
+        for never in [
+            "ftp://host",
+            "host/v1",
+            "https://",
+            "http:///v1?",
+            "file:///etc/passwd",
+            "http://0.0.0.0:8000/v1",
+        ] {
             assert!(!is_accepted(never, true), "{never}");
         }
         assert!(looks_like_url("HTTPS://host") && looks_like_url("http:/host"));

@@ -122,7 +122,7 @@ fn estimate_is_compared_with_the_limit_and_needs_a_result() {
 }
 
 #[test]
-fn tokens_that_vanish_at_the_end_are_told() {
+fn tokens_that_vanish_are_told() {
     let flaws = &[EngineFlaw::HidesTokensLater];
     let engine =
         MockEngine::start(EngineSettings { owner: "vllm", flaws, ..EngineSettings::default() });
@@ -131,4 +131,38 @@ fn tokens_that_vanish_at_the_end_are_told() {
     let result = super::judge(&folder, "out", &flags);
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
     assert!(result.stderr.contains("no tokens for 8 requests"), "{}", result.stderr);
+    let other =
+        MockEngine::start(EngineSettings { owner: "vllm", flaws, ..EngineSettings::default() });
+    let flags = [
+        "--panel",
+        &other.url,
+        "--model",
+        "judge",
+        "--price",
+        "1,1",
+        "--max-cost",
+        "5",
+        "--dry-run",
+    ];
+    let estimate = super::judge(&folder, "none", &flags);
+    assert_eq!(estimate.exit_code, 0, "{}", estimate.stderr);
+    assert!(estimate.stdout.contains("tokens    unknown"), "{}", estimate.stdout);
+    assert!(!estimate.stdout.contains("cost   "), "{}", estimate.stdout);
+}
+
+#[test]
+fn other_commands_stop_at_the_largest_cost_too() {
+    let engine = MockEngine::start(EngineSettings { owner: "vllm", ..EngineSettings::default() });
+    let folder = Folder::with_cases(6);
+    let flags = ["--panel", &engine.url, "--model", "judge", "--concurrency", "1"];
+    assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
+    let limit = ["--price", "1000000,0", "--max-cost", "300"];
+    for command in [&["audit", "cases"][..], &["verify", "out"]] {
+        let before = engine.requests();
+        let result = folder.run(&[command, &flags[..], &limit].concat());
+        assert_eq!(result.exit_code, 4, "{command:?}: {}", result.stderr);
+        assert!(result.stderr.contains("--max-cost 300"), "{}", result.stderr);
+        // The handshake, and the case that shows the cost.
+        assert!(engine.requests() - before <= 4 + 2 * 8, "{command:?}");
+    }
 }

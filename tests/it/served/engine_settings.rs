@@ -23,6 +23,8 @@ pub(crate) struct EngineSettings {
     pub(crate) tokenizes: bool,
     /// The key that requests must have.
     pub(crate) key: Option<&'static str>,
+    /// Answer no more requests than this, and ask to wait for an hour.
+    pub(crate) quota: Option<u64>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
     /// True to repeat the prompt in answers without a constraint, up to `max_tokens` words.
@@ -74,8 +76,6 @@ pub(crate) enum EngineFlaw {
     StatesNoTokens,
     /// It states no tokens after the handshake.
     HidesTokensLater,
-    /// It asks to wait for an hour after the handshake.
-    HasQuota,
     /// It rejects the key after the handshake.
     RejectsKeyLater,
     /// It redirects to another address.

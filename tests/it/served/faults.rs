@@ -62,8 +62,7 @@ fn key_that_is_rejected_later_is_named() {
 #[test]
 fn server_that_asks_to_wait_for_longer_than_an_outage_ends_the_run() {
     let folder = Folder::with_cases(2);
-    let flaws = &[EngineFlaw::HasQuota];
-    let engine = MockEngine::start(EngineSettings { flaws, ..settings() });
+    let engine = MockEngine::start(EngineSettings { quota: Some(4), ..settings() });
     let flags = ["--panel", &engine.url, "--model", "judge", "--max-outage", "30"];
     let result = super::judge(&folder, "out", &flags);
     assert_eq!(result.exit_code, 4, "{}", result.stderr);
@@ -161,4 +160,30 @@ fn records_without_an_answer_are_judged_again() {
     assert!(!result.stderr.contains("differs from the records"), "{}", result.stderr);
     assert_eq!(judge(&sound, "whole").exit_code, 0);
     assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+}
+
+/// A server with a quota: what it answered must not be lost.
+#[test]
+fn stopped_run_has_finished_most_of_what_it_asked_for() {
+    let folder = Folder::with_cases(60);
+    let engine = MockEngine::start(EngineSettings { quota: Some(204), ..settings() });
+    let flags = ["--panel", &engine.url, "--model", "judge", "--concurrency", "8"];
+    let result = super::judge(&folder, "out", &[&flags[..], &["--max-outage", "30"]].concat());
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
+    // 200 answers after the handshake are 25 cases.
+    let finished = folder.records("out").len();
+    assert!((20..=25).contains(&finished), "{finished}");
+}
+
+#[test]
+fn verify_says_that_the_server_failed_and_not_that_records_differ() {
+    let folder = Folder::with_cases(3);
+    let sound = MockEngine::start(settings());
+    let flags = ["--panel", &sound.url, "--model", "judge"];
+    assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
+    let broken = MockEngine::start(EngineSettings { flaws: &[EngineFlaw::Fails], ..settings() });
+    let result = folder.run(&["verify", "out", "--panel", &broken.url, "--model", "judge"]);
+    assert_eq!(result.exit_code, 1, "{}", result.stderr);
+    assert!(result.stdout.contains("not judged again: the server gave no"), "{}", result.stdout);
+    assert!(result.stdout.contains("0 different, 3 not possible"), "{}", result.stdout);
 }

@@ -27,7 +27,7 @@ fn user_is_told_that_the_server_is_waited_for() {
     let busy = EngineSettings { busy: 1, retry_after: Some("1"), ..settings(&[]) };
     let (_, result) = judge(&MockEngine::start(busy), &["--max-outage", "2"]);
     assert_eq!(result.exit_code, 0, "{}", result.stderr);
-    let told = "waiting for the server, at most 2 s (--max-outage): status 503: Loading model\n";
+    let told = "waiting for the server, at most 2.0 s (--max-outage): status 503: Loading model\n";
     assert!(result.stderr.contains(told), "{}", result.stderr);
 }
 

@@ -241,7 +241,7 @@ fn failures_of_either_part_leave_responses_unscored() {
     let folder = Folder::with_cases(2);
     write_panel(&folder, "mixed.toml", "http://127.0.0.1:9/v1", &["conclusion"], "");
     let result = super::judge(&folder, "down", &flags);
-    assert_eq!(result.exit_code, 2, "{}", result.stderr);
+    assert_eq!(result.exit_code, 4, "{}", result.stderr);
 }
 
 #[test]

@@ -218,7 +218,7 @@ impl Shared {
         if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::RejectsKeyLater) {
             return Fault::Status(401);
         }
-        if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::HasQuota) {
+        if self.settings.quota.is_some_and(|quota| number >= quota) {
             return Fault::Status(429);
         }
         // The handshake needs a server that works.
@@ -256,8 +256,8 @@ impl Shared {
         match fault {
             Fault::Status(status) => {
                 let error = json!({"error": {"message": "too many requests", "code": status}});
-                let quota = self.settings.has(EngineFlaw::HasQuota).then_some("3600");
-                write_reply(stream, status, &error, quota.or(Some("0.1")))?;
+                let pause = if self.settings.quota.is_some() { "3600" } else { "0.1" };
+                write_reply(stream, status, &error, Some(pause))?;
                 return Ok(true);
             }
             Fault::Closed => return Ok(false),

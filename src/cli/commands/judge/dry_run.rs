@@ -94,7 +94,8 @@ pub(super) fn dry_run(
     let computed = for_all(judge.computed_usage(), computed_before).filter(|_| has_result);
     let unscored = results.into_iter().find_map(Result::err);
     let states_tokens = judge.servers().iter().all(|server| server.states_tokens);
-    let tokens = served.or(computed).filter(|_| states_tokens);
+    let is_counted = states_tokens && served.is_none_or(|usage| usage.uncounted == 0);
+    let tokens = served.or(computed).filter(|_| is_counted);
     let limits = &args.judge.served.requests;
     let prices = limits.price;
     let cost: Option<f64> =
@@ -146,8 +147,11 @@ fn print(args: &JudgeArgs, estimate: &RunEstimate) -> Result<()> {
 
 fn to_text(estimate: &RunEstimate) -> String {
     let count = |n: u64| format_thousands(usize::try_from(n).unwrap_or(usize::MAX));
-    let mut lines =
-        vec![format!("verdicts  {} on {} cases", count(estimate.verdicts), count(estimate.cases))];
+    let mut lines = vec![format!(
+        "verdicts  {} on {}",
+        count(estimate.verdicts),
+        format_count(estimate.cases, "case")
+    )];
     if let Some(requests) = estimate.requests {
         lines.push(format!("requests  {}", count(requests)));
     }

@@ -30,7 +30,7 @@ use crate::judging::judge::Judge;
 use crate::judging::run::journal::damaged::DAMAGED_FILE;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::journal::{Journal, RECORDS};
-use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd};
+use crate::judging::run::manifest::{MANIFEST, Manifest, RunEnd, RunStatus};
 use crate::judging::run::output::{contains_records, remove_empty_output};
 use crate::judging::run::record::find_records::find_records;
 use crate::judging::run::shard::{HashedCases, ShardCases};
@@ -72,7 +72,10 @@ fn judge_source(
     check_same_shard(args, shard.as_ref())?;
     check_baseline(args)?;
     if args.dry_run {
-        let (mut judge, _) = load_judge(&args.judge, &args.form, verbosity)?;
+        let mut judge_args = args.judge.clone();
+        // The estimate is compared with the limit, which does not end the few verdicts for it.
+        judge_args.served.requests.max_cost = None;
+        let (mut judge, _) = load_judge(&judge_args, &args.form, verbosity)?;
         return match &shard {
             Some(SourceShard { info, scan, .. }) => {
                 dry_run(args, ShardCases::new(source, info, scan), judge.as_mut(), verbosity)
@@ -105,6 +108,8 @@ fn judge_source(
     manifest.records_digest = lost_digest;
     manifest.usage = earlier_usage.map(|earlier| earlier.usage);
     let merged = earlier.as_ref().filter(|run| run.judge_sha256 == manifest.judge_sha256);
+    let is_partial_merge =
+        merged.is_some_and(|run| run.is_merged() && run.status != RunStatus::Done);
     let merged_source = merged.and_then(|run| run.source.digest);
     manifest.merged = merged.map(|run| run.merged.clone()).unwrap_or_default();
     let progress = Progress::new(args.progress, verbosity, total);
@@ -134,6 +139,7 @@ fn judge_source(
         is_new_folder,
         lost_digest,
         merged_source,
+        is_partial_merge,
         junit,
     };
     run.finish()
@@ -156,6 +162,8 @@ struct JudgeRun<'a> {
     lost_digest: Option<Digest>,
     /// Digest of the cases of the shards that were merged into the folder before.
     merged_source: Option<Digest>,
+    /// True if some shards were merged into the folder before, but not all.
+    is_partial_merge: bool,
     /// The file of `--junit`.
     junit: Option<&'a OutFile>,
 }
@@ -232,6 +240,7 @@ impl JudgeRun<'_> {
         let args = self.args;
         let interrupt = Interrupt::listen()?;
         let config = RunConfig {
+            fills_gaps: self.is_partial_merge,
             batch_size: args.judge.batch_size as usize,
             baseline: args.baseline.clone(),
             limit: args.limit.filter(|_| self.shard.is_none()),

@@ -92,9 +92,15 @@ pub(super) fn check_same_shard(args: &JudgeArgs, shard: Option<&SourceShard>) ->
     }
     let name =
         |info: Option<&ShardInfo>| info.map_or_else(|| "all cases".to_owned(), ToString::to_string);
+    let resumed = match (found, wanted) {
+        (Some(ShardInfo { index, of, .. }), None) => {
+            format!("pass --shard {index}/{of} to resume it, or ")
+        }
+        _ => String::new(),
+    };
     bail!(
         "--out {}: an earlier run judges {} there, this run {}\n\
-         hint: use one folder per shard, for example --out {}",
+         hint: {resumed}use one folder per shard, for example --out {}",
         args.out.display(),
         name(found),
         name(wanted),

@@ -118,11 +118,23 @@ fn read_key(variable: Option<&str>) -> Result<Option<AccessToken>> {
              the server, without quotes and spaces"
         );
     }
+    if variable.is_some() && key.is_none() && !is_usual_name(name) {
+        bail!(
+            "--api-key-env: this is not the name of an environment variable with a key\n\
+             hint: pass a name such as {API_KEY_VARIABLE}, not the key itself, and set the variable to the key"
+        );
+    }
     if variable.is_some() && key.is_none() {
         return Err(anyhow::anyhow!("the environment variable {name} has no key"))
             .context(format!("hint: set {name} to the key of the server"));
     }
     Ok(key)
+}
+
+/// Returns true if a text looks like the name of a variable and not like a key.
+fn is_usual_name(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    text.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') && text.chars().all(is_allowed)
 }
 
 impl fmt::Display for ServedModel {
@@ -169,5 +181,8 @@ mod tests {
         };
         let error = ServedModel::new(named).unwrap_err();
         assert!(format!("{error:#}").contains("ACEM3_TEST_NO_SUCH_KEY"), "{error:#}");
+        let key = EndpointSettings { key_variable: Some("sk-0123456789"), ..named };
+        let error = format!("{:#}", ServedModel::new(key).unwrap_err());
+        assert!(!error.contains("sk-") && error.contains("not the key itself"), "{error}");
     }
 }

@@ -31,7 +31,8 @@ pub(in crate::judging::served) enum HandshakeError {
     /// There is no connection to the server.
     #[error(
         "{model}: {error}\n\
-         hint: check the address, start the server if it does not run yet, and run the same command again"
+         hint: check the address (host, port, http or https), start the server if it does not run yet, and run \
+         the same command again"
     )]
     Unreachable {
         /// The model and its URL.
@@ -98,7 +99,10 @@ pub(in crate::judging::served) enum HandshakeError {
         model: String,
     },
     /// The server has no such model.
-    #[error("{url}: the server has no model {model}\nhint: pass --model with one of {known}")]
+    #[error(
+        "{url}: the server has no model {model}\n\
+         hint: choose one of {known}, with --model or in the panel file"
+    )]
     UnknownModel {
         /// The base URL.
         url: String,

@@ -1,8 +1,9 @@
-//! Limit on the requests in progress, adapted to what the server takes.
+//! Limit on the requests in progress, adapted to what the server takes, and their order.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::oneshot;
 
 /// Limit at the start.
 const FIRST_LIMIT: usize = 8;
@@ -23,11 +24,14 @@ pub(super) enum AttemptOutcome {
 }
 
 /// Limit on the requests in progress. It rises while the server takes all requests, and falls if it
-/// refuses many for lack of capacity.
+/// refuses many for lack of capacity. Among the requests that wait, those of the first job come first, so
+/// that jobs finish in their order and few are unfinished when a run stops.
+#[derive(Clone, Debug)]
+pub(super) struct Limiter(Arc<LimiterShared>);
+
 #[derive(Debug)]
-pub(super) struct Limiter {
+struct LimiterShared {
     state: Mutex<LimiterState>,
-    released: Notify,
     max: usize,
 }
 
@@ -35,6 +39,10 @@ pub(super) struct Limiter {
 struct LimiterState {
     limit: usize,
     in_progress: usize,
+    /// Requests that wait, by the number of their job and their own.
+    waiting: BTreeMap<(u64, u64), oneshot::Sender<Permit>>,
+    /// Number of the next request that waits.
+    next: u64,
     /// Attempts since the limit was adapted, and how many of them were overloaded.
     attempts: usize,
     overloaded: usize,
@@ -43,8 +51,9 @@ struct LimiterState {
 }
 
 /// Permission for one attempt. Dropping it without an outcome releases it.
-pub(super) struct Permit<'a> {
-    limiter: &'a Limiter,
+#[derive(Debug)]
+pub(super) struct Permit {
+    limiter: Limiter,
     outcome: Option<AttemptOutcome>,
 }
 
@@ -53,45 +62,67 @@ impl Limiter {
     pub(super) fn new(max: usize) -> Self {
         let max = max.max(1);
         let limit = FIRST_LIMIT.min(max);
-        let state =
-            LimiterState { limit, in_progress: 0, attempts: 0, overloaded: 0, doubles: true };
-        Self { state: Mutex::new(state), released: Notify::new(), max }
+        let state = LimiterState {
+            limit,
+            in_progress: 0,
+            waiting: BTreeMap::new(),
+            next: 0,
+            attempts: 0,
+            overloaded: 0,
+            doubles: true,
+        };
+        Self(Arc::new(LimiterShared { state: Mutex::new(state), max }))
     }
 
-    /// Waits until an attempt may start.
-    pub(super) async fn acquire(&self) -> Permit<'_> {
+    /// Waits until an attempt for a job may start. Jobs have numbers in their order.
+    pub(super) async fn acquire(&self, job: u64) -> Permit {
         loop {
-            let released = self.released.notified();
-            if self.try_start() {
-                return Permit { limiter: self, outcome: None };
+            let granted = {
+                let mut state = self.lock();
+                if state.in_progress < state.limit {
+                    state.in_progress += 1;
+                    return self.permit();
+                }
+                let (sender, granted) = oneshot::channel();
+                let key = (job, state.next);
+                state.next += 1;
+                state.waiting.insert(key, sender);
+                granted
+            };
+            if let Ok(permit) = granted.await {
+                return permit;
             }
-            released.await;
         }
     }
 
-    fn try_start(&self) -> bool {
-        let mut state = self.lock();
-        let may_start = state.in_progress < state.limit;
-        state.in_progress += usize::from(may_start);
-        may_start
+    fn permit(&self) -> Permit {
+        Permit { limiter: self.clone(), outcome: None }
     }
 
+    /// Ends an attempt, and starts those that wait and may start now.
     fn release(&self, outcome: Option<AttemptOutcome>) {
-        let free = {
+        let mut granted = Vec::new();
+        {
             let mut state = self.lock();
             state.in_progress = state.in_progress.saturating_sub(1);
             if let Some(outcome) = outcome {
-                state.count(outcome, self.max);
+                state.count(outcome, self.0.max);
             }
-            state.limit.saturating_sub(state.in_progress)
-        };
-        for _ in 0..free {
-            self.released.notify_one();
+            while state.in_progress < state.limit
+                && let Some((_, sender)) = state.waiting.pop_first()
+            {
+                state.in_progress += 1;
+                granted.push(sender);
+            }
+        }
+        for sender in granted {
+            // A request that no longer waits gives its permit back when it is dropped here.
+            drop(sender.send(self.permit()));
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, LimiterState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,14 +147,14 @@ impl LimiterState {
     }
 }
 
-impl Permit<'_> {
+impl Permit {
     /// Ends the attempt.
     pub(super) fn finish(mut self, outcome: AttemptOutcome) {
         self.outcome = Some(outcome);
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.limiter.release(self.outcome);
     }
@@ -139,7 +170,7 @@ mod tests {
             let outcome =
                 if is_overloaded { AttemptOutcome::Overloaded } else { AttemptOutcome::Succeeded };
             let mut state = limiter.lock();
-            state.count(outcome, limiter.max);
+            state.count(outcome, limiter.0.max);
         }
         limiter.lock().limit
     }
@@ -171,13 +202,44 @@ mod tests {
     #[tokio::test]
     async fn permits_are_limited_and_released() {
         let limiter = Limiter::new(2);
-        let first = limiter.acquire().await;
-        let second = limiter.acquire().await;
-        assert!(!limiter.try_start());
+        let first = limiter.acquire(0).await;
+        let second = limiter.acquire(1).await;
+        let waiting = {
+            let limiter = limiter.clone();
+            tokio::spawn(async move { limiter.acquire(2).await })
+        };
+        tokio::task::yield_now().await;
+        assert_eq!((limiter.lock().in_progress, limiter.lock().waiting.len()), (2, 1));
         drop(first);
-        let third = limiter.acquire().await;
+        let third = waiting.await.unwrap();
         second.finish(AttemptOutcome::Succeeded);
         third.finish(AttemptOutcome::Failed);
+        assert_eq!(limiter.lock().in_progress, 0);
+    }
+
+    #[tokio::test]
+    async fn first_job_comes_first_and_dropped_requests_keep_no_permit() {
+        let limiter = Limiter::new(1);
+        let permit = limiter.acquire(0).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let wait = |job| {
+            let (limiter, order) = (limiter.clone(), Arc::clone(&order));
+            tokio::spawn(async move {
+                let permit = limiter.acquire(job).await;
+                order.lock().unwrap().push(job);
+                drop(permit);
+            })
+        };
+        let dropped = wait(2);
+        let tasks = [9, 3, 7, 3].map(wait);
+        tokio::task::yield_now().await;
+        dropped.abort();
+        tokio::task::yield_now().await;
+        drop(permit);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [3, 3, 7, 9]);
         assert_eq!(limiter.lock().in_progress, 0);
     }
 }

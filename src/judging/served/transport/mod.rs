@@ -51,6 +51,24 @@ impl Default for RequestLimits {
     }
 }
 
+tokio::task_local! {
+    /// The number of the job whose requests the current task sends.
+    static JOB: u64;
+}
+
+/// Runs the requests of a job. Requests of earlier jobs are sent first.
+pub(in crate::judging::served) async fn run_as_job<T>(
+    number: u64,
+    requests: impl Future<Output = T>,
+) -> T {
+    JOB.scope(number, requests).await
+}
+
+/// Returns the number of the job of the current task; 0 for requests outside of jobs, such as a handshake.
+fn current_job() -> u64 {
+    JOB.try_with(|number| *number).unwrap_or_default()
+}
+
 /// The result of one attempt that gave no body.
 enum AttemptError {
     /// Another attempt may succeed. `pause`: what the server demands.
@@ -127,7 +145,7 @@ impl Transport {
         let body = bytes::Bytes::from(body);
         let mut server_errors = 0;
         for attempt in 1.. {
-            let permit = self.limiter.acquire().await;
+            let permit = self.limiter.acquire(current_job()).await;
             let result = self.attempt(path, body.clone()).await.and_then(|bytes| {
                 parse(&bytes).map_err(|reason| AttemptError::Transient {
                     reason: format!("{reason}: {}", self.excerpt(&bytes)),

@@ -51,8 +51,8 @@ impl Outage {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Counts a failed attempt, and returns the pause before the next one: at most the rest of the longest
-    /// outage. Tells the user once about an outage that lasts.
+    /// Counts a failed attempt, and returns the pause before the next one: what the server demands, else at
+    /// most the rest of the longest outage. Tells the user once about an outage that lasts.
     ///
     /// # Errors
     ///
@@ -69,7 +69,8 @@ impl Outage {
         state.count = state.count.saturating_add(1);
         let outage = now.saturating_duration_since(state.first);
         let rest = limit.longest.saturating_sub(outage);
-        if state.count >= limit.min_failures {
+        let is_outage = state.count >= limit.min_failures;
+        if is_outage {
             if let Some(demanded) = demanded.filter(|demanded| *demanded > rest) {
                 let seconds = format_count(demanded.as_secs(), "second");
                 return Err(format!(
@@ -81,15 +82,15 @@ impl Outage {
                 return Err(format!("{reason}; no request succeeded for {seconds}"));
             }
         }
-        if !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest / 2) {
+        if is_outage && !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest / 2) {
             state.is_told = true;
             let longest = format_duration(limit.longest.as_secs_f64());
             print_lines(&format!(
                 "waiting for the server, at most {longest} (--max-outage): {reason}"
             ));
         }
-        // The last attempt is at the end of the longest outage.
-        Ok(if rest.is_zero() { pause } else { pause.min(rest) })
+        // Without a demand of the server, the last attempt is at the end of the longest outage.
+        Ok(if demanded.is_some() || rest.is_zero() { pause } else { pause.min(rest) })
     }
 }
 

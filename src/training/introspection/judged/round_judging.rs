@@ -95,6 +95,7 @@ impl RoundJudging<'_> {
         let mut progress = Progress::new(ProgressMode::Auto, self.verbosity, source.total);
         journal.describe_repair().iter().for_each(|note| progress.note(note));
         let config = RunConfig {
+            fills_gaps: false,
             batch_size: self.batch_size,
             baseline: None,
             limit: None,
