@@ -308,10 +308,10 @@ impl Shared {
         let logprobs =
             (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
         let is_later = self.requests.load(Ordering::SeqCst) > HANDSHAKE_REQUESTS;
-        let states_tokens = !self.settings.has(EngineFlaw::StatesNoTokens)
-            && !(is_later && self.settings.has(EngineFlaw::HidesTokensLater));
+        let hides_tokens = self.settings.has(EngineFlaw::StatesNoTokens)
+            || (is_later && self.settings.has(EngineFlaw::HidesTokensLater));
         let prompt_tokens = 20 + images + prefix_tokens;
-        let usage = states_tokens
+        let usage = (!hides_tokens)
             .then(|| json!({"prompt_tokens": prompt_tokens, "completion_tokens": parts.len()}));
         json!({
             "model": self.settings.answers_as.map_or(body["model"].clone(), Value::from),
