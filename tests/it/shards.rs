@@ -230,7 +230,7 @@ fn merge_refuses_what_does_not_belong_together() {
     }
     // Fewer shards would lose records.
     let refused = merge(&folder, &shards[..2], "merged", &["--partial"]);
-    assert!(refused.stderr.contains("shards that are not all passed"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("shards that are not all among these"), "{}", refused.stderr);
     // Edited records stay.
     folder.write("merged/records.jsonl", &edit_scores(&text));
     let refused = merge(&folder, &shards, "merged", &[]);

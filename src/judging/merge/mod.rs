@@ -116,10 +116,16 @@ fn why_occupied(set: &ShardSet, out: &Path) -> Option<&'static str> {
             run.folder == folder
                 || canonical(&run.folder).is_some_and(|f| Some(f) == canonical(folder))
         };
-        set.runs.iter().any(|run| run.info.index == merged.index && is_folder(run))
+        // Folders can be relative to another one, or moved.
+        let is_run = |run: &ShardRun| {
+            (&run.manifest.started, &run.manifest.argv) == (&merged.started, &merged.argv)
+        };
+        let is_same =
+            |run: &ShardRun| run.info.index == merged.index && (is_folder(run) || is_run(run));
+        set.runs.iter().any(is_same)
     };
     if !earlier.merged.iter().all(is_shard) {
-        return Some("already contains a run: a merge of shards that are not all passed");
+        return Some("already contains a run: a merge of shards that are not all among these");
     }
     let is_unchanged = records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
     let is_judged = earlier.argv.get(1).is_some_and(|command| command == "judge");

@@ -152,8 +152,8 @@ impl<'a> Run<'a> {
                 Err(problem) => self.push_problem(&problem)?,
             }
             if interrupt.is_requested() {
-                self.write_ready()?;
-                self.journal.sync()?;
+                // Jobs in progress are finished, because their requests are paid.
+                self.drain_queue()?;
                 return Ok(false);
             }
             remaining_cases = remaining_cases.map(|n| n.saturating_sub(u64::from(is_case)));
@@ -162,9 +162,6 @@ impl<'a> Run<'a> {
             }
         }
         self.flush()?;
-        if self.queue.is_interrupted {
-            return Ok(false);
-        }
         self.journal.finish()?;
         Ok(true)
     }

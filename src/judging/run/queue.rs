@@ -9,6 +9,7 @@ use super::pending::{PendingOutcome, PendingRecord};
 use super::queue_state::QueueState;
 use super::{BATCH_PIXELS, MAX_PENDING, Run, job_size};
 use crate::judging::judge::job_queue::FinishedJob;
+use crate::judging::run::record::Record;
 use crate::judging::run::summary::tally::Origin;
 use crate::support::terminal::exit::RunFailure;
 
@@ -28,6 +29,7 @@ impl Run<'_> {
         };
         while !self.has_room(size) {
             if self.interrupt.is_requested() {
+                // The run ends after the jobs in progress.
                 return Ok(());
             }
             self.collect(POLL)?;
@@ -65,13 +67,9 @@ impl Run<'_> {
         self.pending.len() < MAX_PENDING && size.is_none_or(fits)
     }
 
-    /// Waits for all jobs and writes their records.
+    /// Waits for all jobs and writes their records, also after an interrupt.
     pub(super) fn drain_queue(&mut self) -> anyhow::Result<()> {
         while self.queue.in_progress > 0 {
-            if self.interrupt.is_requested() {
-                self.queue.is_interrupted = true;
-                break;
-            }
             self.collect(POLL)?;
             self.write_finished()?;
         }
@@ -96,14 +94,48 @@ impl Run<'_> {
         let finished = match finished {
             Ok(finished) => finished,
             Err(error) => {
-                self.write_ready()?;
-                self.journal.sync()?;
+                self.keep_finished()?;
                 return Err(error);
             }
         };
-        let Some(FinishedJob { number, result }) = finished else {
+        let Some(finished) = finished else {
             return Ok(false);
         };
+        self.store(finished)?;
+        Ok(true)
+    }
+
+    /// Keeps all results that there are, at the end of a run with an error.
+    fn keep_finished(&mut self) -> anyhow::Result<()> {
+        while self.queue.in_progress > 0
+            && let Some(queue) = self.judge.queue()
+        {
+            match queue.next_finished(Duration::ZERO) {
+                Ok(Some(finished)) => self.store(finished)?,
+                Ok(None) => break,
+                // Another job that ended with an error.
+                Err(_) => self.queue.in_progress -= 1,
+            }
+        }
+        self.write_ready()?;
+        self.set_aside_finished()?;
+        self.journal.sync()
+    }
+
+    /// Keeps finished records that wait for earlier ones.
+    fn set_aside_finished(&mut self) -> anyhow::Result<()> {
+        for PendingRecord { subject, outcome, .. } in &self.pending {
+            if let PendingOutcome::Known(outcome, Origin::Judge) = outcome
+                && subject.key.is_some_and(|key| !self.journal.is_set_aside(&key))
+            {
+                self.journal.set_aside(&Record::new(subject.clone(), outcome.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the result of a job.
+    fn store(&mut self, FinishedJob { number, result }: FinishedJob) -> anyhow::Result<()> {
         let outcome = self.to_outcome(result)?;
         let is_job = |outcome: &PendingOutcome| match outcome {
             PendingOutcome::InQueue { number: n, .. } => *n == number,
@@ -116,18 +148,19 @@ impl Run<'_> {
             pending.outcome = PendingOutcome::Known(outcome, Origin::Judge);
         }
         self.queue.in_progress -= 1;
-        Ok(true)
+        Ok(())
     }
 
-    /// Writes finished records up to the first one that is not, and syncs the journal every few seconds.
+    /// Writes finished records up to the first one that is not. Every few seconds, it sets those after it
+    /// aside and syncs the journal.
     fn write_finished(&mut self) -> anyhow::Result<()> {
         let waiting = self.pending.len();
         self.write_ready()?;
-        if self.pending.len() == waiting {
-            return Ok(());
+        if self.pending.len() < waiting {
+            self.progress.update(self.tally.progress());
         }
-        self.progress.update(self.tally.progress());
         if self.queue.last_sync.is_none_or(|last| last.elapsed() >= SYNC_INTERVAL) {
+            self.set_aside_finished()?;
             self.journal.sync()?;
             self.queue.last_sync = Some(Instant::now());
         }

@@ -13,6 +13,4 @@ pub(super) struct QueueState {
     pub(super) size: u64,
     /// Time of the last sync of the journal.
     pub(super) last_sync: Option<Instant>,
-    /// True if the run ended before its jobs.
-    pub(super) is_interrupted: bool,
 }

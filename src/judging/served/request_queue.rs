@@ -54,7 +54,11 @@ impl<T: Send + 'static> RequestQueue<T> {
         let sender = self.sender.clone();
         self.in_progress += 1;
         self.runtime.spawn(async move {
-            let result = run_as_job(number, request).await;
+            // A task of its own, so that a panic is an error and the queue does not wait for ever.
+            let result = tokio::spawn(run_as_job(number, request)).await;
+            let result = result.unwrap_or_else(|error| {
+                Err(MemberError::Unusable(format!("a request ended early: {error}")))
+            });
             // The receiver is gone if the run ended.
             let _ = sender.send((number, result));
         });

@@ -92,14 +92,16 @@ pub fn judge_again(
         if jobs.is_empty() {
             continue;
         }
-        let failure = || RunFailure("the judge failed".to_owned());
+        let failure =
+            || RunFailure("the judge failed\nhint: run the same command again".to_owned());
         let outcomes = judge.judge(&jobs).with_context(failure)?;
         ensure!(outcomes.len() == jobs.len(), "the judge returned too few results");
         for ((line, record), outcome) in judged.into_iter().zip(outcomes) {
             if let Err(unscored) = &outcome
-                && unscored.reason == UnscoredReason::Transport
+                && (record.is_irreproducible() || unscored.reason == UnscoredReason::Transport)
+                && matches!(record.outcome, RecordOutcome::Judged(_))
             {
-                // The judge could not be asked, which says nothing about the record.
+                // The server gave no evaluation, which says nothing about the record.
                 let (case, reason) = (record.subject.case.clone(), unscored.message.clone());
                 result.skipped.push(SkippedRecord { line, case, reason });
                 continue;

@@ -25,6 +25,8 @@ pub(crate) struct EngineSettings {
     pub(crate) key: Option<&'static str>,
     /// Answer no more requests than this, and ask to wait for an hour.
     pub(crate) quota: Option<u64>,
+    /// The number of a request that it asks to repeat after half a minute.
+    pub(crate) late: Option<u64>,
     /// Answer requests that contain this text with status 400.
     pub(crate) rejects: Option<&'static str>,
     /// True to repeat the prompt in answers without a constraint, up to `max_tokens` words.

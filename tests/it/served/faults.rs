@@ -62,11 +62,15 @@ fn key_that_is_rejected_later_is_named() {
 #[test]
 fn server_that_asks_to_wait_for_longer_than_an_outage_ends_the_run() {
     let folder = Folder::with_cases(2);
-    let engine = MockEngine::start(EngineSettings { quota: Some(4), ..settings() });
-    let flags = ["--panel", &engine.url, "--model", "judge", "--max-outage", "30"];
-    let result = super::judge(&folder, "out", &flags);
-    assert_eq!(result.exit_code, 4, "{}", result.stderr);
-    assert!(result.stderr.contains("the server asks to wait 3600 seconds"), "{}", result.stderr);
+    // In the handshake, after it, and with one request at a time.
+    for (quota, more) in [(0, &[][..]), (4, &[]), (6, &["--concurrency", "1"]), (5, &["--dry-run"])]
+    {
+        let engine = MockEngine::start(EngineSettings { quota: Some(quota), ..settings() });
+        let flags = ["--panel", &engine.url, "--model", "judge", "--max-outage", "30"];
+        let result = super::judge(&folder, "out", &[&flags[..], more].concat());
+        assert_eq!(result.exit_code, 4, "{}", result.stderr);
+        assert!(result.stderr.contains("server asks to wait 3600 seconds"), "{}", result.stderr);
+    }
 }
 
 #[test]
@@ -186,4 +190,63 @@ fn verify_says_that_the_server_failed_and_not_that_records_differ() {
     assert_eq!(result.exit_code, 1, "{}", result.stderr);
     assert!(result.stdout.contains("not judged again: the server gave no"), "{}", result.stdout);
     assert!(result.stdout.contains("0 different, 3 not possible"), "{}", result.stdout);
+    let refusing = MockEngine::start(EngineSettings { rejects: Some("Response"), ..settings() });
+    let result = folder.run(&["verify", "out", "--panel", &refusing.url, "--model", "judge"]);
+    assert!(result.stdout.contains("0 different, 3 not possible"), "{}", result.stdout);
+}
+
+/// A late answer to an early case does not cost the verdicts on later ones.
+#[test]
+fn verdicts_after_a_late_answer_are_kept() {
+    let folder = Folder::with_cases(40);
+    let sound = MockEngine::start(settings());
+    let flags = |engine: &MockEngine| {
+        ["--panel", &engine.url, "--model", "judge", "--concurrency", "8"].map(str::to_owned)
+    };
+    let judge = |out: &str, engine: &MockEngine| {
+        let flags = flags(engine);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        super::judge(&folder, out, &[&flags[..], &["--max-outage", "20"]].concat())
+    };
+    assert_eq!(judge("whole", &sound).exit_code, 0);
+    let limited =
+        MockEngine::start(EngineSettings { late: Some(4), quota: Some(164), ..settings() });
+    let stopped = judge("out", &limited);
+    assert_eq!(stopped.exit_code, 4, "{}", stopped.stderr);
+    assert_eq!(folder.manifest("out")["usage"]["requests"], 159);
+    let before = sound.requests();
+    let resumed = judge("out", &sound);
+    assert_eq!(resumed.exit_code, 0, "{}", resumed.stderr);
+    assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
+    assert!(!folder.path("out/records.aside.jsonl").exists());
+    // Of the 20 cases that 160 answers can be, the first lacks one.
+    let asked = sound.requests() - before;
+    assert!(asked <= (40 - 15) * 8 + 4, "{asked}");
+}
+
+/// Requests are paid, so those of the cases in progress are finished.
+#[test]
+fn interrupt_keeps_the_verdicts_in_progress() {
+    let folder = Folder::with_cases(40);
+    let engine = MockEngine::start(settings());
+    let flags = ["--panel", &engine.url, "--model", "judge", "--concurrency", "4"];
+    let child = folder
+        .command(&[&["judge", "cases", "--out", "out"], &flags[..]].concat())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let records = folder.path("out/records.jsonl");
+    while std::fs::read_to_string(&records).map_or(0, |text| text.lines().count()) < 3 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopping after the cases in progress"), "{stderr}");
+    let kept = folder.records("out").len() as u64;
+    assert!(kept < 40, "the run ended before it was interrupted");
+    assert_eq!(engine.requests(), kept * 8 + 4, "each answer is in a record");
 }

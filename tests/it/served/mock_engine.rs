@@ -201,7 +201,8 @@ impl Shared {
                 let now = self.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_in_progress.fetch_max(now, Ordering::SeqCst);
                 let start = Instant::now();
-                let result = self.complete(stream, body, self.fault(number));
+                let is_late = self.settings.late == Some(number);
+                let result = self.complete(stream, body, self.fault(number), is_late);
                 self.busy_micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::SeqCst);
                 self.in_progress.fetch_sub(1, Ordering::SeqCst);
                 return result;
@@ -218,7 +219,8 @@ impl Shared {
         if number >= HANDSHAKE_REQUESTS && self.settings.has(EngineFlaw::RejectsKeyLater) {
             return Fault::Status(401);
         }
-        if self.settings.quota.is_some_and(|quota| number >= quota) {
+        let is_late = self.settings.late == Some(number);
+        if is_late || self.settings.quota.is_some_and(|quota| number >= quota) {
             return Fault::Status(429);
         }
         // The handshake needs a server that works.
@@ -234,7 +236,13 @@ impl Shared {
         }
     }
 
-    fn complete(&self, stream: &mut TcpStream, body: &[u8], fault: Fault) -> std::io::Result<bool> {
+    fn complete(
+        &self,
+        stream: &mut TcpStream,
+        body: &[u8],
+        fault: Fault,
+        is_late: bool,
+    ) -> std::io::Result<bool> {
         let body: Value = serde_json::from_slice(body).unwrap();
         if self.keeps_bodies.load(Ordering::SeqCst) {
             self.bodies.lock().unwrap().push(body.clone());
@@ -256,7 +264,11 @@ impl Shared {
         match fault {
             Fault::Status(status) => {
                 let error = json!({"error": {"message": "too many requests", "code": status}});
-                let pause = if self.settings.quota.is_some() { "3600" } else { "0.1" };
+                let pause = match (is_late, self.settings.quota) {
+                    (true, _) => "30",
+                    (false, Some(_)) => "3600",
+                    (false, None) => "0.1",
+                };
                 write_reply(stream, status, &error, Some(pause))?;
                 return Ok(true);
             }

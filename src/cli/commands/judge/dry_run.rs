@@ -13,7 +13,7 @@ use crate::data::cases::{self, Case, CaseResult};
 use crate::data::images::ImageReader;
 use crate::judging::judge::server_usage::{ServerUsage, format_cost};
 use crate::judging::judge::{Judge, JudgeJob};
-use crate::support::terminal::exit::Exit;
+use crate::support::terminal::exit::{Exit, RunFailure};
 use crate::support::terminal::number::format_thousands;
 use crate::support::terminal::progress::{format_duration, print_lines};
 use crate::support::terminal::verbosity::Verbosity;
@@ -83,7 +83,11 @@ pub(super) fn dry_run(
     }
     let [served_before, computed_before] = [judge.usage(), judge.computed_usage()];
     let start = Instant::now();
-    let results = judge.judge(&jobs)?;
+    let results = judge.judge(&jobs).with_context(|| {
+        RunFailure(
+            "the judge failed\nhint: nothing was written; run the same command again when the server works".to_owned(),
+        )
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let scale = verdicts as f64 / jobs.len() as f64;
     let for_all = |now: Option<ServerUsage>, before: Option<ServerUsage>| {

@@ -184,8 +184,9 @@ impl JudgeRun<'_> {
         self.manifest.usage = self.judge.usage();
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
-        if outcome.is_err() && !contains_records(&args.out) {
-            // A run that failed before its first record leaves no folder that looks like a run.
+        let is_paid = self.manifest.usage.is_some_and(|usage| usage.requests > 0);
+        if outcome.is_err() && !contains_records(&args.out) && !is_paid {
+            // A run that failed before its first result leaves no folder that looks like a run.
             drop(self.journal);
             remove_empty_output(&args.out, self.is_new_folder);
             return outcome.map(|_| Exit::Done);
@@ -238,7 +239,10 @@ impl JudgeRun<'_> {
     /// counts.
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
-        let interrupt = Interrupt::listen()?;
+        let interrupt = match self.judge.queue() {
+            Some(_) => Interrupt::listen_with_note("stopping after the cases in progress")?,
+            None => Interrupt::listen()?,
+        };
         let config = RunConfig {
             fills_gaps: self.is_partial_merge,
             batch_size: args.judge.batch_size as usize,

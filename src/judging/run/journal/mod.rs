@@ -167,8 +167,22 @@ impl Journal {
         self.superseded.lookup(key)
     }
 
+    /// Keeps a finished record that cannot be appended yet, because earlier ones are not finished. A later
+    /// run reuses it.
+    pub fn set_aside(&mut self, record: &Record) -> anyhow::Result<()> {
+        self.superseded.add(record).with_context(|| self.failure("write"))
+    }
+
+    /// Returns true if a record with this key was set aside.
+    pub fn is_set_aside(&self, key: &Digest) -> bool {
+        self.superseded.contains(key)
+    }
+
     /// Appends the next record, unless the file already has it at this position.
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
+        if let Some(key) = &record.subject.key {
+            self.superseded.mark_used(key);
+        }
         let line = record.to_line()?;
         if let Some(replay) = &mut self.replay {
             if replay.line == line.as_bytes() {

@@ -2,11 +2,12 @@
 //! another position.
 //!
 //! If cases were inserted, removed or changed, the journal moves the records after the first change
-//! to this file. A run reuses the records whose key it needs and keeps the others for later runs.
+//! to this file. A run reuses the records whose key it needs and keeps the others for later runs. It also
+//! keeps verdicts here that finished before those of earlier cases, until it can write them in their order.
 //! No verdict is deleted. The index needs about 60 bytes of memory per record.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -105,6 +106,47 @@ impl SupersededRecords {
     fn remove(&self) -> anyhow::Result<()> {
         fs::remove_file(&self.path)
             .with_context(|| format!("cannot remove {}", self.path.display()))
+    }
+
+    /// Adds a record that cannot be written to the journal yet, unless it is here already.
+    pub fn add(&mut self, record: &Record) -> anyhow::Result<()> {
+        let Some(key) = record.subject.key.filter(|_| record.is_reusable()) else {
+            return Ok(());
+        };
+        if self.index.contains_key(&key) {
+            return Ok(());
+        }
+        let line = record.to_line()?;
+        let offset = self.append(line.as_bytes());
+        let offset = offset.with_context(|| format!("cannot write {}", self.path.display()))?;
+        let length = line.len() as u64;
+        self.index.insert(key, SupersededEntry { offset, length, used: false });
+        Ok(())
+    }
+
+    /// Returns true if a record with this key is here.
+    pub fn contains(&self, key: &Digest) -> bool {
+        self.index.contains_key(key)
+    }
+
+    /// Appends a line and syncs it. Returns its offset.
+    fn append(&mut self, line: &[u8]) -> std::io::Result<u64> {
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(&self.path)?;
+        let mut end = file.seek(SeekFrom::End(0))?;
+        if end > 0 {
+            // The process may have been killed while it wrote the last line.
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+                end += 1;
+            }
+        }
+        file.write_all(line)?;
+        file.sync_data()?;
+        self.file = Some(file);
+        Ok(end)
     }
 
     /// Removes the records that the journal has too.

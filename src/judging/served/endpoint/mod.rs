@@ -120,7 +120,7 @@ fn read_key(variable: Option<&str>) -> Result<Option<AccessToken>> {
     }
     if variable.is_some() && key.is_none() && !is_usual_name(name) {
         bail!(
-            "--api-key-env: this is not the name of an environment variable with a key\n\
+            "--api-key-env (`api_key_env` in a panel file): this is not the name of an environment variable with a key\n\
              hint: pass a name such as {API_KEY_VARIABLE}, not the key itself, and set the variable to the key"
         );
     }

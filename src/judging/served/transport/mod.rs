@@ -2,11 +2,13 @@
 
 mod api_error;
 mod backoff;
+mod count_guard;
 mod limiter;
 mod outage;
 mod request_error;
 pub(super) mod usage;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -14,6 +16,7 @@ use reqwest::{Client, Response};
 
 use self::api_error::{error_message, says_too_long};
 use self::backoff::Backoff;
+use self::count_guard::CountGuard;
 use self::limiter::{AttemptOutcome, Limiter};
 use self::outage::{FailedAttempt, Outage, OutageLimit};
 pub(in crate::judging::served) use self::request_error::RequestError;
@@ -30,6 +33,9 @@ const MAX_ERROR_BYTES: usize = 16 << 10;
 const MAX_ATTEMPTS: u32 = 8;
 /// Attempts of a request that the server answers with 500: often the request is at fault.
 const MAX_SERVER_ERRORS: u32 = 3;
+/// Failed requests that an outage has at least, unless fewer are unfinished.
+const MIN_FAILURES: u32 = 3;
+
 /// Limits on requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
@@ -109,6 +115,8 @@ pub(in crate::judging::served) struct Transport {
     limiter: Limiter,
     backoff: Backoff,
     outage: Outage,
+    /// Number of requests that have no result yet.
+    unfinished: AtomicU32,
 }
 
 impl Transport {
@@ -131,6 +139,7 @@ impl Transport {
             limiter: Limiter::new(limits.concurrency),
             backoff: Backoff::default(),
             outage: Outage::default(),
+            unfinished: AtomicU32::new(0),
         })
     }
 
@@ -142,6 +151,7 @@ impl Transport {
         body: String,
         parse: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<T, RequestError> {
+        let _unfinished = CountGuard::new(&self.unfinished);
         let body = bytes::Bytes::from(body);
         let mut server_errors = 0;
         for attempt in 1.. {
@@ -176,9 +186,10 @@ impl Transport {
                         pause: wanted,
                         now: Instant::now(),
                     };
+                    let unfinished = self.unfinished.load(Ordering::Relaxed);
                     let limit = OutageLimit {
                         longest: self.limits.max_outage,
-                        min_failures: MAX_SERVER_ERRORS,
+                        min_failures: MIN_FAILURES.min(unfinished),
                     };
                     let pause = self.outage.pause_after(failed, limit);
                     let pause = pause.map_err(RequestError::Outage)?;
