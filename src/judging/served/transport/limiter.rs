@@ -209,7 +209,11 @@ mod tests {
             tokio::spawn(async move { limiter.acquire(2).await })
         };
         tokio::task::yield_now().await;
-        assert_eq!((limiter.lock().in_progress, limiter.lock().waiting.len()), (2, 1));
+        let counts = {
+            let state = limiter.lock();
+            (state.in_progress, state.waiting.len())
+        };
+        assert_eq!(counts, (2, 1));
         drop(first);
         let third = waiting.await.unwrap();
         second.finish(AttemptOutcome::Succeeded);
