@@ -198,6 +198,7 @@ impl Journal {
         if self.replay.is_some() {
             return Ok(());
         }
+        self.superseded.sync().with_context(|| self.failure("write"))?;
         self.file.sync_data().with_context(|| self.failure("write"))
     }
 

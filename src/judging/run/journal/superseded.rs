@@ -129,7 +129,13 @@ impl SupersededRecords {
         self.index.contains_key(key)
     }
 
-    /// Appends a line and syncs it. Returns its offset.
+    /// Syncs added records to disk.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
+        synced.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Appends a line. Returns its offset.
     fn append(&mut self, line: &[u8]) -> std::io::Result<u64> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&self.path)?;
         let mut end = file.seek(SeekFrom::End(0))?;
@@ -144,7 +150,6 @@ impl SupersededRecords {
             }
         }
         file.write_all(line)?;
-        file.sync_data()?;
         self.file = Some(file);
         Ok(end)
     }
