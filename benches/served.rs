@@ -2,8 +2,9 @@
 //! with faults in five of a hundred requests.
 //!
 //! `cargo bench --bench served -- CASES` prints the time of a run, the time of all answers of the server
-//! divided by the number of requests at a time, the difference in percent, and the peak memory. The
-//! server runs in the process of the bench, on the same cores.
+//! divided by the number of requests at a time, the difference in percent, and the peak memory. An
+//! answer begins when the server reads the request. The server runs in the process of the bench, on the
+//! same cores, so its own work must be small.
 
 #![expect(clippy::unwrap_used, reason = "a failed benchmark may panic")]
 #![expect(clippy::print_stdout, reason = "the times are the result")]
@@ -17,6 +18,8 @@ mod engine_settings;
 mod mock_engine;
 #[path = "../tests/it/served/mock_http.rs"]
 mod mock_http;
+#[path = "../tests/it/served/mock_reply.rs"]
+mod mock_reply;
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};

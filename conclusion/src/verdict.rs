@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use acem3_experts::prompt::Form;
 use acem3_experts::{Aspect, BranchEvaluation, Criterion, Rating};
 
-/// Smallest difference of the final scores of one text in one presentation order, other than zero.
+/// Difference of two neighbouring final scores in one presentation order.
 const SCORE_STEP: f64 = 1.0;
 
 /// Result of one presentation order. Values are in the order of the *record*, regardless of the order

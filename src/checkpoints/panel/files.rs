@@ -200,6 +200,7 @@ pub(crate) fn single_gguf(folder: &Path) -> Option<PathBuf> {
         _ => None,
     }
 }
+
 /// Returns true if a name looks like the URL of a server without `http://`, such as `localhost:8000/v1`.
 fn lacks_scheme(name: &str) -> bool {
     let host = name.split('/').next().unwrap_or_default();

@@ -132,6 +132,9 @@ fn reject_served_flags(args: &JudgePanelArgs) -> anyhow::Result<()> {
              hint: omit {flag}, or pass --panel with the URL of a server{texts}"
         );
     }
-    note_without_effect(&args.served.set_quiet_flags(), "no member of the panel is served");
+    note_without_effect(
+        &args.served.set_flags_without_effect(),
+        "no member of the panel is served",
+    );
     Ok(())
 }

@@ -128,8 +128,7 @@ fn why_occupied(set: &ShardSet, out: &Path) -> Option<&'static str> {
         return Some("already contains a run: a merge of shards that are not all among these");
     }
     let is_unchanged = records_digest(&out.join(RECORDS)).ok() == earlier.records_digest;
-    let is_judged = earlier.argv.get(1).is_some_and(|command| command == "judge");
-    match (is_unchanged, is_judged) {
+    match (is_unchanged, earlier.judged_after_merge) {
         (false, _) => Some("already contains a run: a merge of these shards that was edited since"),
         (true, true) => Some(
             "already contains a run: a merge of these shards, in which `acem3 judge` ran since",

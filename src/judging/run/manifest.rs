@@ -56,6 +56,9 @@ pub struct Manifest {
     /// The shards whose records `acem3 merge` joined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<MergedShard>,
+    /// True if `acem3 judge` ran in the folder after the merge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged_after_merge: bool,
     /// Lowest and highest score of the rubric; `None` in runs of earlier versions.
     #[serde(default)]
     pub score_range: Option<[u8; 2]>,
@@ -164,6 +167,7 @@ impl Manifest {
             provenance,
             shard: None,
             merged: Vec::new(),
+            judged_after_merge: false,
             score_range: Some(judge.score_range()),
             hub: Vec::new(),
             servers: judge.servers(),

@@ -105,7 +105,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Keeps all results that there are, at the end of a run with an error.
+    /// Saves the results of all finished jobs when the run ends with an error.
     fn keep_finished(&mut self) -> anyhow::Result<()> {
         while self.queue.in_progress > 0
             && let Some(queue) = self.judge.queue()
@@ -122,7 +122,7 @@ impl Run<'_> {
         self.journal.sync()
     }
 
-    /// Keeps finished records that wait for earlier ones.
+    /// Saves finished records that cannot be written yet, because earlier ones are not finished.
     fn set_aside_finished(&mut self) -> anyhow::Result<()> {
         for PendingRecord { subject, outcome, .. } in &self.pending {
             if let PendingOutcome::Known(outcome, Origin::Judge) = outcome

@@ -52,8 +52,8 @@ impl SourceInfo {
         PathBuf::from(self.absolute.as_ref().unwrap_or(&self.path))
     }
 
-    /// Returns the folder or Parquet file of the images: the one where the run was made, if it is
-    /// still there, or the one at the path as given.
+    /// Returns the folder or Parquet file of the images. If the recorded absolute path no longer exists, it is
+    /// found from the path on the command line.
     pub fn find_images(&self) -> PathBuf {
         let known = self.images.as_ref().map(PathBuf::from).filter(|path| path.exists());
         known.unwrap_or_else(|| image_root(Path::new(&self.path)))

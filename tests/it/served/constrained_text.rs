@@ -103,9 +103,10 @@ impl Writer {
                     self.choice(words.split('|').map(str::to_owned).collect());
                     after
                 }
-                c => {
-                    self.literal(&c.to_string());
-                    after
+                _ => {
+                    let end = rest.find(['\\', '[', '(']).unwrap_or(rest.len());
+                    self.literal(&rest[..end]);
+                    &rest[end..]
                 }
             };
         }

@@ -14,9 +14,12 @@ use serde_json::{Value, json};
 use super::constrained_text::{TextPart, WrittenRatings, write_text};
 pub(crate) use super::engine_settings::{EngineFlaw, EngineSettings};
 use super::mock_http::{read_headers, write_redirect, write_reply, write_text_reply};
+use super::mock_reply::{Alternative, Completion, CompletionChoice, Logprobs, Token};
 
 /// How many completions the handshake requests from a server without `/tokenize`.
 const HANDSHAKE_REQUESTS: u64 = 4;
+/// Path of the completions.
+const COMPLETIONS: &str = "/v1/chat/completions";
 
 /// A running mock. It ends with the test.
 pub(crate) struct MockEngine {
@@ -130,6 +133,8 @@ impl Shared {
             let path =
                 path.strip_prefix("http://").map_or(path, |rest| &rest[rest.find('/').unwrap()..]);
             let path = path.to_owned();
+            // Reading the request is a part of the answer.
+            let start = Instant::now();
             let headers = read_headers(&mut reader)?;
             let length = headers.get("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
             let mut body = vec![0; length];
@@ -146,7 +151,11 @@ impl Shared {
                 )?;
                 continue;
             }
-            if !self.answer(&mut stream, &path, &body)? {
+            let is_open = self.answer(&mut stream, &path, &body)?;
+            if path == COMPLETIONS {
+                self.busy_micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::SeqCst);
+            }
+            if !is_open {
                 return Ok(());
             }
         }
@@ -196,14 +205,12 @@ impl Shared {
                     .collect();
                 write_reply(stream, 200, &json!({"tokens": tokens}), None)?;
             }
-            "/v1/chat/completions" => {
+            COMPLETIONS => {
                 let number = self.requests.fetch_add(1, Ordering::SeqCst);
                 let now = self.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most_in_progress.fetch_max(now, Ordering::SeqCst);
-                let start = Instant::now();
                 let is_late = self.settings.late == Some(number);
                 let result = self.complete(stream, body, self.fault(number), is_late);
-                self.busy_micros.fetch_add(start.elapsed().as_micros() as u64, Ordering::SeqCst);
                 self.in_progress.fetch_sub(1, Ordering::SeqCst);
                 return result;
             }
@@ -247,8 +254,8 @@ impl Shared {
         if self.keeps_bodies.load(Ordering::SeqCst) {
             self.bodies.lock().unwrap().push(body.clone());
         }
-        let text = body["messages"].to_string();
-        if self.settings.rejects.is_some_and(|word| text.contains(word)) {
+        let is_rejected = |word| body["messages"].to_string().contains(word);
+        if self.settings.rejects.is_some_and(is_rejected) {
             let error = json!({"error": {"message": "cannot process this", "code": 400}});
             write_reply(stream, 400, &error, None)?;
             return Ok(true);
@@ -276,7 +283,7 @@ impl Shared {
             Fault::Slow => std::thread::sleep(self.settings.delay * 10),
             Fault::None | Fault::Cut => std::thread::sleep(self.settings.delay),
         }
-        let reply = self.completion(&body).to_string();
+        let reply = self.completion(&body);
         if fault == Fault::Cut {
             let header = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", reply.len());
             stream.write_all(header.as_bytes())?;
@@ -287,15 +294,14 @@ impl Shared {
         Ok(true)
     }
 
-    fn completion(&self, body: &Value) -> Value {
-        let messages = body["messages"].to_string();
+    fn completion(&self, body: &Value) -> String {
         let ignored =
             || vec![TextPart { text: "Yes, it looks fine to me.".to_owned(), choices: Vec::new() }];
         let is_continued = body["continue_final_message"] == true;
         let prefix = body["messages"][1]["content"].as_str().filter(|_| is_continued);
         let prefix_tokens = prefix.map_or(0, |text| text.split_whitespace().count());
         let given = self.given_answer(body);
-        let seed = hash(&messages).wrapping_add(self.seed.load(Ordering::SeqCst) << 32);
+        let seed = hash(&body["messages"]).wrapping_add(self.seed.load(Ordering::SeqCst) << 32);
         let is_forgotten = self.settings.has(EngineFlaw::ForgetsConstraint)
             && self.requests.load(Ordering::SeqCst) > HANDSHAKE_REQUESTS;
         let parts = match write_text(body, seed, given) {
@@ -314,27 +320,21 @@ impl Shared {
         if self.settings.repeats_prompt && write_text(body, seed, given).is_none() {
             (content, finish_reason) = repeat_prompt(body);
         }
-        let tokens: Vec<Value> = parts.iter().map(token).collect();
+        let tokens: Vec<Token> = parts.iter().map(token).collect();
         let image_tokens = if self.settings.has(EngineFlaw::DropsImages) { 0 } else { 16 };
-        let images = messages.matches("image_url\":{").count() * image_tokens;
-        let logprobs =
-            (!self.settings.has(EngineFlaw::HasNoLogprobs)).then(|| json!({"content": tokens}));
+        let images = count_images(&body["messages"]) * image_tokens;
+        let has_logprobs = !self.settings.has(EngineFlaw::HasNoLogprobs);
+        let logprobs = has_logprobs.then_some(Logprobs { content: tokens });
         let is_later = self.requests.load(Ordering::SeqCst) > HANDSHAKE_REQUESTS;
         let hides_tokens = self.settings.has(EngineFlaw::StatesNoTokens)
             || (is_later && self.settings.has(EngineFlaw::HidesTokensLater));
         let prompt_tokens = 20 + images + prefix_tokens;
         let usage = (!hides_tokens)
             .then(|| json!({"prompt_tokens": prompt_tokens, "completion_tokens": parts.len()}));
-        json!({
-            "model": self.settings.answers_as.map_or(body["model"].clone(), Value::from),
-            "choices": [{
-                "index": 0,
-                "finish_reason": finish_reason,
-                "message": {"role": "assistant", "content": content},
-                "logprobs": logprobs,
-            }],
-            "usage": usage,
-        })
+        let message = json!({"role": "assistant", "content": content});
+        let choice = CompletionChoice { index: 0, finish_reason, message, logprobs };
+        let model = self.settings.answers_as.map_or(body["model"].clone(), Value::from);
+        serde_json::to_string(&Completion { model, choices: [choice], usage }).unwrap()
     }
 }
 
@@ -360,15 +360,21 @@ fn repeat_prompt(body: &Value) -> (String, &'static str) {
     (words[..words.len().min(budget)].join(" "), finish_reason)
 }
 
+fn count_images(messages: &Value) -> usize {
+    let contents = messages.as_array().into_iter().flatten();
+    let parts = contents.filter_map(|message| message["content"].as_array()).flatten();
+    parts.filter(|part| part["image_url"].is_object()).count()
+}
+
 /// Returns a token. The chosen score has three quarters of the probability.
-fn token(part: &TextPart) -> Value {
+fn token<'a>(part: &'a TextPart) -> Token<'a> {
     let others = part.choices.len().saturating_sub(1).max(1) as f64;
-    let logprob = |choice: &String| {
+    let alternative = |choice: &'a String| {
         let probability = if *choice == part.text { 0.75 } else { 0.25 / others };
-        json!({"token": choice, "bytes": choice.as_bytes(), "logprob": f64::ln(probability)})
+        Alternative::new(choice, f64::ln(probability))
     };
-    let alternatives: Vec<Value> = part.choices.iter().map(logprob).collect();
-    json!({"token": part.text, "bytes": part.text.as_bytes(), "logprob": -0.28, "top_logprobs": alternatives})
+    let top_logprobs = part.choices.iter().map(alternative).collect();
+    Token { chosen: Alternative::new(&part.text, -0.28), top_logprobs }
 }
 
 fn hash(value: &impl Hash) -> u64 {

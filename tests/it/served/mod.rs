@@ -10,6 +10,7 @@ mod looked_up;
 mod mixed_panels;
 pub(crate) mod mock_engine;
 mod mock_http;
+mod mock_reply;
 mod panel_files;
 mod privacy;
 mod verified_runs;

@@ -11,7 +11,7 @@ use crate::judging::served::{Budget, RequestLimits};
 #[derive(Args, Clone, Debug)]
 pub struct RequestArgs {
     /// Send at most N requests at a time; fewer if the server is overloaded
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS[0], env = "ACEM3_CONCURRENCY")]
+    #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub concurrency: u32,
     /// Prices of a million tokens of the prompts and of the answers, for --dry-run and --max-cost
@@ -23,27 +23,24 @@ pub struct RequestArgs {
     #[arg(value_parser = parse_max_cost)]
     pub max_cost: Option<f64>,
     /// Repeat a request without a complete response after SECONDS
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULTS[1], env = "ACEM3_REQUEST_TIMEOUT")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub request_timeout: u32,
     /// End the run if no request succeeds for SECONDS; the same command resumes
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULTS[2], env = "ACEM3_MAX_OUTAGE")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "ACEM3_MAX_OUTAGE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub max_outage: u32,
 }
 
-/// Defaults of `--concurrency`, `--request-timeout` and `--max-outage`.
-const DEFAULTS: [u32; 3] = [32, 600, 120];
-
 impl RequestArgs {
     /// Returns the flags that the user set to other values than the default, except `--max-cost`.
     pub fn set_flags(&self) -> Vec<&'static str> {
-        let [concurrency, request_timeout, max_outage] = DEFAULTS;
+        let (limits, default) = (self.limits(), RequestLimits::default());
         let flags = [
-            ("--concurrency", self.concurrency != concurrency),
+            ("--concurrency", limits.concurrency != default.concurrency),
             ("--price", self.price.is_some()),
-            ("--request-timeout", self.request_timeout != request_timeout),
-            ("--max-outage", self.max_outage != max_outage),
+            ("--request-timeout", limits.timeout != default.timeout),
+            ("--max-outage", limits.max_outage != default.max_outage),
         ];
         flags.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }

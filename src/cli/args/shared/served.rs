@@ -36,9 +36,9 @@ pub struct ServedArgs {
 }
 
 impl ServedArgs {
-    /// Returns the flags that do not matter without a server and that the user set to other values than the
-    /// default. Flags that would change the verdicts of a server are not among them.
-    pub fn set_quiet_flags(&self) -> Vec<&'static str> {
+    /// Returns the flags that have no effect without a server and that the user set to other values than the
+    /// default. Flags that are an error without a server are not among them.
+    pub fn set_flags_without_effect(&self) -> Vec<&'static str> {
         let own = [
             ("--api-key-env", self.api_key_env.is_some()),
             ("--allow-host", !self.allow_host.is_empty()),

@@ -112,6 +112,7 @@ fn judge_source(
         merged.is_some_and(|run| run.is_merged() && run.status != RunStatus::Done);
     let merged_source = merged.and_then(|run| run.source.digest);
     manifest.merged = merged.map(|run| run.merged.clone()).unwrap_or_default();
+    manifest.judged_after_merge = manifest.is_merged();
     let progress = Progress::new(args.progress, verbosity, total);
     if let Some(shard) = &shard {
         progress.note(&shard.note());
@@ -265,6 +266,7 @@ impl JudgeRun<'_> {
             if self.manifest.source.digest.is_some_and(|d| self.merged_source != Some(d)) {
                 // The records are no longer those of the shards.
                 self.manifest.merged.clear();
+                self.manifest.judged_after_merge = false;
             }
             outcome
         };

@@ -1,15 +1,14 @@
 //! `records.jsonl`: an append-only journal that a run can resume.
 //!
-//! On opening, damaged lines move to another file ([`damaged`]), so that their cases are judged
-//! again.
+//! On opening, damaged lines move to another file ([`damaged`]), so that their cases are judged again.
 //!
-//! The finished file has one record per pair in input order. Interrupted and uninterrupted runs
-//! write the same bytes.
+//! The finished file has one record per pair in input order. Interrupted and uninterrupted runs write
+//! the same bytes.
 //!
-//! A resumed run *replays* the file: it compares each existing line with the record of the current
-//! input, and stops at the first difference. It then moves the remaining lines to the superseded
-//! records ([`crate::judging::run::journal::superseded`]), truncates the file at this line, and appends new
-//! records. Superseded verdicts are reused if their key matches. A replay holds one line in memory.
+//! A resumed run *replays* the file: it compares each line with the record of the current input, and
+//! stops at the first difference. It then moves the remaining lines to the superseded records
+//! ([`superseded`]), truncates the file at this line, and appends new records. It reuses superseded
+//! verdicts if their key matches. A replay holds one line in memory.
 
 pub mod damaged;
 mod repair;
@@ -167,8 +166,8 @@ impl Journal {
         self.superseded.lookup(key)
     }
 
-    /// Keeps a finished record that cannot be appended yet, because earlier ones are not finished. A later
-    /// run reuses it.
+    /// Saves a finished record that cannot be appended yet, because earlier ones are not finished. If
+    /// the run stops, the next one reuses it.
     pub fn set_aside(&mut self, record: &Record) -> anyhow::Result<()> {
         self.superseded.add(record).with_context(|| self.failure("write"))
     }

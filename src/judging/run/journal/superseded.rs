@@ -108,14 +108,12 @@ impl SupersededRecords {
             .with_context(|| format!("cannot remove {}", self.path.display()))
     }
 
-    /// Adds a record that cannot be written to the journal yet, unless it is here already.
+    /// Adds a record that cannot be written to the journal yet, if a later run can reuse it. It must not be
+    /// here already.
     pub fn add(&mut self, record: &Record) -> anyhow::Result<()> {
         let Some(key) = record.subject.key.filter(|_| record.is_reusable()) else {
             return Ok(());
         };
-        if self.index.contains_key(&key) {
-            return Ok(());
-        }
         let line = record.to_line()?;
         let offset = self.append(line.as_bytes());
         let offset = offset.with_context(|| format!("cannot write {}", self.path.display()))?;
@@ -135,7 +133,7 @@ impl SupersededRecords {
         synced.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Appends a line. Returns its offset.
+    /// Appends a line to the file. Returns the offset of the line.
     fn append(&mut self, line: &[u8]) -> std::io::Result<u64> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&self.path)?;
         let mut end = file.seek(SeekFrom::End(0))?;

@@ -175,17 +175,13 @@ impl Transport {
                     permit.finish(AttemptOutcome::Succeeded);
                     return Err(error);
                 }
-                Err(AttemptError::Transient { reason, pause, failure }) => {
+                Err(AttemptError::Transient { reason, pause: demanded, failure }) => {
                     let outcome = failure.outcome();
                     permit.finish(outcome);
                     server_errors += u32::from(failure == Failure::Server);
-                    let wanted = self.backoff.pause(attempt, outcome, pause);
-                    let failed = FailedAttempt {
-                        reason: &reason,
-                        demanded: pause,
-                        pause: wanted,
-                        now: Instant::now(),
-                    };
+                    let pause = self.backoff.pause(attempt, outcome, demanded);
+                    let failed =
+                        FailedAttempt { reason: &reason, demanded, pause, now: Instant::now() };
                     let unfinished = self.unfinished.load(Ordering::Relaxed);
                     let limit = OutageLimit {
                         longest: self.limits.max_outage,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::support::terminal::progress::{format_duration, print_lines};
 use crate::support::text::format_count;
 
-/// Time without a successful request after which the user is told.
-const TOLD_AFTER: Duration = Duration::from_secs(10);
+/// Time without a successful request after which a note is printed.
+const NOTED_AFTER: Duration = Duration::from_secs(10);
 
 /// The time since which every request has failed. Time without requests does not count: a server gets
 /// none while this machine computes other members.
@@ -19,8 +19,8 @@ pub(super) struct Outage(Mutex<Option<FailedRequests>>);
 struct FailedRequests {
     first: Instant,
     count: u32,
-    /// True if the user was told.
-    is_told: bool,
+    /// True if the note was printed.
+    is_noted: bool,
 }
 
 /// A failed attempt, and the pause before the next one.
@@ -32,7 +32,7 @@ pub(super) struct FailedAttempt<'a> {
     pub(super) demanded: Option<Duration>,
     /// The pause before the next attempt.
     pub(super) pause: Duration,
-    /// The time of the attempt.
+    /// When it failed.
     pub(super) now: Instant,
 }
 
@@ -52,7 +52,7 @@ impl Outage {
     }
 
     /// Counts a failed attempt, and returns the pause before the next one: what the server demands, else at
-    /// most the rest of the longest outage. Tells the user once about an outage that lasts.
+    /// most the rest of the longest outage. Prints one note if the outage lasts.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Outage {
     ) -> Result<Duration, String> {
         let FailedAttempt { reason, demanded, pause, now } = failed;
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = state.get_or_insert(FailedRequests { first: now, count: 0, is_told: false });
+        let state = state.get_or_insert(FailedRequests { first: now, count: 0, is_noted: false });
         state.count = state.count.saturating_add(1);
         let outage = now.saturating_duration_since(state.first);
         let rest = limit.longest.saturating_sub(outage);
@@ -82,8 +82,8 @@ impl Outage {
                 return Err(format!("{reason}; no request succeeded for {seconds}"));
             }
         }
-        if is_outage && !state.is_told && outage + pause >= TOLD_AFTER.min(limit.longest / 2) {
-            state.is_told = true;
+        if is_outage && !state.is_noted && outage + pause >= NOTED_AFTER.min(limit.longest / 2) {
+            state.is_noted = true;
             let longest = format_duration(limit.longest.as_secs_f64());
             print_lines(&format!(
                 "waiting for the server, at most {longest} (--max-outage): {reason}"

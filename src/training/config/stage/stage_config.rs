@@ -72,9 +72,8 @@ pub struct StageConfig {
     /// comparison and its score.
     #[serde(default, rename = "comparing")]
     pub comparison_proportion: f64,
-    /// Proportion of sequences without a case that consist of random words, written twice. The second time
-    /// has the loss. A model from random weights learns to copy from them much sooner than from evaluations,
-    /// where few tokens are copied.
+    /// Proportion of sequences without a case that train copying: lists of random words, written twice. Only
+    /// the second copy has a loss. In evaluations, few tokens are copied.
     #[serde(default, rename = "copying", skip_serializing_if = "is_zero")]
     pub copying_proportion: f64,
     /// Proportion of pairs whose responses are random words, which train quoting and comparing.
