@@ -189,7 +189,7 @@ fn merge_refuses_what_does_not_belong_together() {
     folder.judge("other-source", &["--shard", "2/3"]);
     for (shards, message) in [
         (&["a", "c"][..], "shard 2 of 3 is missing"),
-        (&["a", "c"], "with --shard 2/3 and a new --out: "),
+        (&["a", "c"], " --shard 2/3 --out DIR"),
         (&["a", "b", "c", "again"], "both are shard 3 of 3"),
         (&["a", "b", "b"], "both are shard 2 of 3"),
         (&["a", "other-judge", "c"], "verdicts of two judges (orders was both, is single)"),

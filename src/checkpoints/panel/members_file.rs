@@ -357,6 +357,13 @@ fn resolve_member(
     downloads: &mut HubDownloads,
 ) -> Result<Option<PathBuf>> {
     let local = base.join(name);
+    if local.join("panel.toml").is_file() {
+        bail!(
+            "{}: this folder is a panel of acem3, and a member is one published checkpoint\n\
+             hint: judge with the panel alone, --panel FOLDER",
+            local.display()
+        );
+    }
     if local.is_dir() || CheckpointSource::new(local.clone()).is_gguf() {
         return Ok(Some(local));
     }

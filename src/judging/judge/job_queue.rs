@@ -30,6 +30,9 @@ pub trait JobQueue {
     /// Starts a job under a number.
     fn submit(&mut self, number: u64, job: JudgeJob);
 
+    /// Ends all jobs that have cost nothing yet. Returns their number; they never finish.
+    fn cancel_unsent(&mut self) -> usize;
+
     /// Waits for the next finished job; `None` if none finishes in time, or none is in progress.
     ///
     /// # Errors

@@ -9,6 +9,9 @@ use crate::judging::run::record::RECORDS;
 use crate::judging::run::shard::ShardInfo;
 use crate::support::text::shell_word::quote_shell_word;
 
+/// Maximum number of missing shards whose command a message has.
+const MAX_HINTS: usize = 3;
+
 /// A run over one shard.
 #[derive(Clone, Debug)]
 pub struct ShardRun {
@@ -121,29 +124,47 @@ impl ShardSet {
     /// Returns the error for a set with missing or unfinished shards, and how to finish them.
     fn incomplete_error(&self) -> anyhow::Error {
         let of = self.first.info.of;
-        let command = |run: &ShardRun| {
-            let words = run.manifest.argv.iter().map(|word| quote_shell_word(word));
-            words.collect::<Vec<_>>().join(" ")
+        let command = |argv: &[String]| {
+            argv.iter().map(|word| quote_shell_word(word)).collect::<Vec<_>>().join(" ")
         };
         let mut hints: Vec<String> = self
             .runs
             .iter()
             .filter(|run| !run.is_complete())
-            .map(|run| format!("hint: finish {} with its command: {}", run.info, command(run)))
+            .map(|run| {
+                format!(
+                    "hint: finish {} with its command: {}",
+                    run.info,
+                    command(&run.manifest.argv)
+                )
+            })
             .collect();
-        if !self.missing.is_empty() {
-            let flags: Vec<String> =
-                self.missing.iter().map(|index| format!("--shard {index}/{of}")).collect();
-            let each = if flags.len() == 1 { " and" } else { ", each with" };
-            hints.push(format!(
-                "hint: run this command with {}{each} a new --out: {}",
-                flags.join(" and with "),
-                command(&self.first)
-            ));
-        }
+        let argv = without_shard_and_out(&self.first.manifest.argv);
+        hints.extend(self.missing.iter().take(MAX_HINTS).map(|index| {
+            let argv = command(&argv);
+            format!(
+                "hint: judge shard {index} into a new folder: {argv} --shard {index}/{of} --out DIR"
+            )
+        }));
         let problems = self.describe_missing().join("; ");
         anyhow!("{problems}\n{}\nhint: or pass --partial to merge what there is", hints.join("\n"))
     }
+}
+
+/// Returns a command line of `acem3 judge` without the flags `--shard` and `--out`.
+fn without_shard_and_out(argv: &[String]) -> Vec<String> {
+    let flags = ["--shard", "--out", "-o"];
+    let mut words = argv.iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if flags.contains(&word.as_str()) {
+            // Its value is the next word.
+            words.next();
+        } else if !flags.iter().any(|flag| word.starts_with(&format!("{flag}="))) {
+            kept.push(word.clone());
+        }
+    }
+    kept
 }
 
 /// Checks that two runs have the same judge, source and settings.

@@ -2,6 +2,7 @@
 //!
 //! Everything that depends on time and machine is here, so that the records do not.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
@@ -313,8 +314,8 @@ fn split_checksum(text: &[u8]) -> Option<(&[u8], &str)> {
     Some((fields.as_bytes(), end.trim_end().strip_suffix('}')?.trim_end().strip_suffix('"')?))
 }
 
-/// Describes the differences between the provenance in a manifest and the current one, for a
-/// message: lists a few differences, and names the earlier judge if there are more.
+/// Describes the differences between the provenance in a manifest and the current one, for a message:
+/// lists a few, each with all settings that have it, and names the earlier judge if there are more.
 pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let Ok(manifest) = Manifest::read(folder) else {
         return String::new();
@@ -325,21 +326,25 @@ pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let value_of =
         |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| shorten(v));
     let differing = names.iter().filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
-    let parts: Vec<String> = differing
-        .map(|n| {
-            format!("{n} was {}, is {}", value_of(&manifest.provenance, n), value_of(provenance, n))
-        })
-        .collect();
-    match parts.len() {
-        0 => String::new(),
-        1..=MAX_LISTED_DIFFERENCES => format!(" ({})", parts.join("; ")),
-        n => format!(" (made by {}, which differs in {n} settings)", manifest.judge),
+    let mut settings: BTreeMap<[String; 2], Vec<&str>> = BTreeMap::new();
+    for name in differing {
+        let values = [&manifest.provenance, provenance].map(|p| value_of(p, name));
+        settings.entry(values).or_default().push(name);
     }
+    if settings.len() > MAX_LISTED_DIFFERENCES {
+        let count: usize = settings.values().map(Vec::len).sum();
+        return format!(" (made by {}, which differs in {count} settings)", manifest.judge);
+    }
+    let parts: Vec<String> = (settings.iter())
+        .map(|([was, is], names)| format!("{} was {was}, is {is}", names.join(", ")))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
 /// Shortens a value for a message.
 fn shorten(value: &str) -> String {
-    let mut text: String = value.chars().take(24).collect();
+    let is_digest = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut text: String = value.chars().take(if is_digest { 24 } else { 80 }).collect();
     if text.len() < value.len() {
         text.push('…');
     }

@@ -152,7 +152,6 @@ impl<'a> Run<'a> {
                 Err(problem) => self.push_problem(&problem)?,
             }
             if interrupt.is_requested() {
-                // Jobs in progress are finished, because their requests are paid.
                 self.drain_queue()?;
                 return Ok(false);
             }
@@ -162,6 +161,9 @@ impl<'a> Run<'a> {
             }
         }
         self.flush()?;
+        if self.queue.cancelled > 0 {
+            return Ok(false);
+        }
         self.journal.finish()?;
         Ok(true)
     }

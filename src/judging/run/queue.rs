@@ -67,13 +67,22 @@ impl Run<'_> {
         self.pending.len() < MAX_PENDING && size.is_none_or(fits)
     }
 
-    /// Waits for all jobs and writes their records, also after an interrupt.
+    /// Waits for all jobs and saves their records. After an interrupt, waits only for jobs that have sent
+    /// requests, because those are paid.
     pub(super) fn drain_queue(&mut self) -> anyhow::Result<()> {
         while self.queue.in_progress > 0 {
+            if self.interrupt.is_requested()
+                && let Some(queue) = self.judge.queue()
+            {
+                let cancelled = queue.cancel_unsent();
+                self.queue.cancelled += cancelled;
+                self.queue.in_progress -= cancelled;
+            }
             self.collect(POLL)?;
             self.write_finished()?;
         }
         self.write_ready()?;
+        self.set_aside_finished()?;
         self.journal.sync()?;
         self.progress.update(self.tally.progress());
         Ok(())

@@ -9,6 +9,8 @@ pub(super) struct QueueState {
     pub(super) next: u64,
     /// Number of jobs in progress.
     pub(super) in_progress: usize,
+    /// Number of jobs that an interrupt ended before their first request.
+    pub(super) cancelled: usize,
     /// Sum of the sizes of the jobs.
     pub(super) size: u64,
     /// Time of the last sync of the journal.

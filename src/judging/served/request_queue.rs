@@ -1,13 +1,15 @@
 //! Numbered requests in progress. They finish in any order.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 use super::budget::Spending;
-use super::transport::run_as_job;
+use super::transport::job_requests::JobRequests;
 use super::transport::usage::UsageCounter;
 use crate::judging::judge::server_usage::EarlierUsage;
 use crate::judging::judge::{MemberError, Unscored};
@@ -20,10 +22,16 @@ pub(super) struct RequestQueue<T> {
     runtime: Runtime,
     sender: Sender<(u64, Result<T, MemberError>)>,
     receiver: Receiver<(u64, Result<T, MemberError>)>,
-    in_progress: usize,
+    running: HashMap<u64, RunningJob>,
     finished: usize,
     /// Requests of earlier commands that the run resumes.
     pub(super) earlier: EarlierUsage,
+}
+
+/// A job that has no result yet.
+struct RunningJob {
+    task: AbortHandle,
+    requests: JobRequests,
 }
 
 impl<T: Send + 'static> RequestQueue<T> {
@@ -37,7 +45,7 @@ impl<T: Send + 'static> RequestQueue<T> {
         let runtime = runtime.context("cannot set up the HTTP client")?;
         let (sender, receiver) = channel();
         let earlier = EarlierUsage::default();
-        Ok(Self { runtime, sender, receiver, in_progress: 0, finished: 0, earlier })
+        Ok(Self { runtime, sender, receiver, running: HashMap::new(), finished: 0, earlier })
     }
 
     /// Waits for the result of requests outside of the queue.
@@ -52,11 +60,13 @@ impl<T: Send + 'static> RequestQueue<T> {
         request: impl Future<Output = Result<T, MemberError>> + Send + 'static,
     ) {
         let sender = self.sender.clone();
-        self.in_progress += 1;
+        let requests = JobRequests::new(number);
+        let job = requests.clone();
+        // A task of its own, so that a panic is an error and the queue does not wait for ever.
+        let task = self.runtime.spawn(async move { job.run(request).await });
+        self.running.insert(number, RunningJob { task: task.abort_handle(), requests });
         self.runtime.spawn(async move {
-            // A task of its own, so that a panic is an error and the queue does not wait for ever.
-            let result = tokio::spawn(run_as_job(number, request)).await;
-            let result = result.unwrap_or_else(|error| {
+            let result = task.await.unwrap_or_else(|error| {
                 Err(MemberError::Unusable(format!("a request ended early: {error}")))
             });
             // The receiver is gone if the run ended.
@@ -73,17 +83,22 @@ impl<T: Send + 'static> RequestQueue<T> {
         &mut self,
         timeout: Duration,
     ) -> Result<Option<(u64, Result<T, Unscored>)>> {
-        if self.in_progress == 0 {
-            return Ok(None);
-        }
-        let (number, result) = match self.receiver.recv_timeout(timeout) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => return Ok(None),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(anyhow!("no request is in progress"));
+        let (number, result) = loop {
+            if self.running.is_empty() {
+                return Ok(None);
+            }
+            match self.receiver.recv_timeout(timeout) {
+                // Cancelled jobs have a result too.
+                Ok((number, result)) if self.running.remove(&number).is_some() => {
+                    break (number, result);
+                }
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(anyhow!("no request is in progress"));
+                }
             }
         };
-        self.in_progress -= 1;
         self.finished += 1;
         match result {
             Ok(value) => Ok(Some((number, Ok(value)))),
@@ -92,14 +107,28 @@ impl<T: Send + 'static> RequestQueue<T> {
         }
     }
 
+    /// Ends all jobs that have sent no request. Returns their number.
+    pub(super) fn cancel_unsent(&mut self) -> usize {
+        let before = self.running.len();
+        self.running.retain(|_, job| {
+            let is_cancelled = job.requests.cancel();
+            if is_cancelled {
+                job.task.abort();
+            }
+            !is_cancelled
+        });
+        before - self.running.len()
+    }
+
     /// Returns the number of requests in progress.
     pub(super) fn in_progress(&self) -> usize {
-        self.in_progress
+        self.running.len()
     }
 
     /// Returns the requests so far and what they used.
     pub(super) fn spending(&self, usage: &UsageCounter) -> Spending {
-        let Self { earlier, finished, in_progress, .. } = *self;
+        let Self { earlier, finished, .. } = *self;
+        let in_progress = self.running.len();
         Spending { usage: usage.usage(), earlier, finished, in_progress }
     }
 }

@@ -185,6 +185,10 @@ impl JobQueue for ServedJudge {
         self.queue.submit(number, async move { panel.judge(job).await });
     }
 
+    fn cancel_unsent(&mut self) -> usize {
+        self.queue.cancel_unsent()
+    }
+
     fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedJob>> {
         let Some((number, result)) = self.queue.next_finished(timeout)? else {
             return Ok(None);

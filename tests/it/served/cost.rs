@@ -47,7 +47,13 @@ fn run_stops_at_its_largest_cost_and_resumes() {
     assert_eq!(result.exit_code, 4, "{}", result.stderr);
     assert!(folder.manifest("out")["usage"]["prompt_tokens"].as_u64().unwrap() <= 2880);
     assert!(folder.records("out").len() <= 10);
-    assert_eq!(super::judge(&folder, "out", &flags).exit_code, 0);
+    let priced = super::judge(&folder, "out", &[&flags[..], &["--price", "1000000,0"]].concat());
+    assert_eq!(priced.exit_code, 0, "{}", priced.stderr);
+    assert!(
+        priced.stderr.contains("cost of the run: 11520.00 for 320 requests"),
+        "{}",
+        priced.stderr
+    );
     assert_eq!(folder.read("out/records.jsonl"), folder.read("whole/records.jsonl"));
     // Each case needs eight requests, once.
     assert_eq!(

@@ -122,4 +122,15 @@ fn case_that_is_local_only_is_not_sent_to_an_allowed_host() {
     super::judge(&folder, "text", &local);
     let record = &folder.records("text")[2];
     assert!(record["message"].as_str().unwrap().contains("expected true or false"), "{record}");
+    // A misspelt field must not send the case away.
+    for name in ["localonly", "local-only", "localOnly", "local_onlly", "Local_Only"] {
+        let mut case = valid_case(7);
+        case[name] = json!(true);
+        folder.write_cases(&[case]);
+        let result = super::judge(&folder, name, &local);
+        let record = &folder.records(name)[0];
+        assert_eq!(record["status"], "unscored", "{name}: {}", result.stderr);
+        let message = record["message"].as_str().unwrap();
+        assert!(message.contains("did you mean `local_only`?"), "{name}: {message}");
+    }
 }

@@ -190,8 +190,10 @@ fn to_text(estimate: &RunEstimate) -> String {
         None => "estimate  not possible: no timed verdict has a result".to_owned(),
     });
     if let Some(reason) = &estimate.unscored {
-        let reason = reason.lines().next().unwrap_or_default();
-        lines.push(format!("unscored  a timed verdict has no result: {reason}"));
+        let mut parts = reason.lines();
+        let first = parts.next().unwrap_or_default();
+        lines.push(format!("unscored  a timed verdict has no result: {first}"));
+        lines.extend(parts.filter(|part| part.starts_with("hint:")).map(str::to_owned));
     }
     lines.push("nothing was written".to_owned());
     lines.join("\n") + "\n"

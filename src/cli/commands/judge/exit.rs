@@ -138,7 +138,9 @@ pub(super) fn exit_status(
     let is_judged_again = |reason: &UnscoredReason| {
         matches!(reason, UnscoredReason::Transport | UnscoredReason::Format)
     };
-    let again = if counts.unscored.keys().any(is_judged_again) {
+    // No server changes this.
+    let is_local_only = cause.contains("marked `local_only`");
+    let again = if counts.unscored.keys().any(is_judged_again) && !is_local_only {
         "\nhint: run the same command again when the server works: it judges records with the reasons transport and \
          format again"
     } else {

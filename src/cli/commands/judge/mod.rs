@@ -17,7 +17,7 @@ use self::baseline::check_baseline;
 use self::dry_run::dry_run;
 use self::exit::{check_not_empty, check_unscored, exit_status, print_summary};
 use self::shard::{SourceShard, check_same_shard, checked_counts, source_hasher};
-use self::warnings::{warn_after_run, warn_before_run, warn_unknown_cost};
+use self::warnings::{note_cost, warn_after_run, warn_before_run};
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::junit::{check_junit, with_junit, write_junit};
 use crate::cli::commands::load_judge::load_judge;
@@ -194,6 +194,7 @@ impl JudgeRun<'_> {
         }
         let is_complete = outcome?;
         written?;
+        note_cost(&self.progress, args, self.manifest.usage);
         if !is_complete {
             self.progress.note(&format!(
                 "interrupted after {}; run the same command to resume",
@@ -209,7 +210,6 @@ impl JudgeRun<'_> {
             ));
         }
         self.print_notes(&tally, seconds);
-        warn_unknown_cost(&self.progress, args, self.manifest.usage);
         if args.judge.knowledge.knowledge.is_some() {
             let verdicts = format_count(tally.counts.judged, "verdict");
             let asked = tally.counts.looked_up;
@@ -241,7 +241,9 @@ impl JudgeRun<'_> {
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = match self.judge.queue() {
-            Some(_) => Interrupt::listen_with_note("stopping after the cases in progress")?,
+            Some(_) => {
+                Interrupt::listen_with_note("stopping after the cases that have sent requests")?
+            }
             None => Interrupt::listen()?,
         };
         let config = RunConfig {

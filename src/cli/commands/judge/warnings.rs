@@ -3,19 +3,27 @@
 use crate::cli::args::JudgeArgs;
 use crate::cli::commands::ignored_flags::{flags_ignored_by_form, ignored_flags};
 use crate::data::cases::{self, CaseSource, SourceKind};
-use crate::judging::judge::server_usage::ServerUsage;
+use crate::judging::judge::server_usage::{ServerUsage, format_cost};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
-/// Warns if `--max-cost` could not count all requests.
-pub(super) fn warn_unknown_cost(progress: &Progress, args: &JudgeArgs, usage: Option<ServerUsage>) {
-    let uncounted = usage.map_or(0, |usage| usage.uncounted);
-    if args.judge.served.requests.max_cost.is_some() && uncounted > 0 {
-        progress.note(&format!(
-            "--max-cost: the server stated no tokens for {}, so that the cost of the run is unknown",
+/// Notes what the requests of a run cost by `--price`.
+pub(super) fn note_cost(progress: &Progress, args: &JudgeArgs, usage: Option<ServerUsage>) {
+    let prices = args.judge.served.requests.price;
+    let Some((usage, prices)) = usage.zip(prices).filter(|(usage, _)| usage.requests > 0) else {
+        return;
+    };
+    progress.note(&match usage.uncounted {
+        0 => format!(
+            "cost of the run: {} for {}, by --price",
+            format_cost(usage.cost(prices)),
+            format_count(usage.requests, "request")
+        ),
+        uncounted => format!(
+            "the server stated no tokens for {}, so that the cost of the run is unknown",
             format_count(uncounted, "request")
-        ));
-    }
+        ),
+    });
 }
 
 /// Warns before the first case: cases without an image, misspelt fields, flags without effect, and answers beyond the rows

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::csv::ByteRecord;
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::{Map, Value};
 
-use crate::data::cases::case::InputProblem;
+use crate::data::cases::case::{InputProblem, check_local_only_spelling};
 use crate::data::cases::draft::{Draft, Drafts, QuestionRow};
 use crate::data::cases::formats::csv_rows::CsvSheet;
 use crate::data::imports::image_value::{ImageFolders, image_of};
@@ -69,6 +69,10 @@ fn find_columns(sheet: &CsvSheet, path: &Path) -> Result<QuestionColumns> {
             names.join(", ")
         );
     };
+    for name in names {
+        check_local_only_spelling(name)
+            .map_err(|message| anyhow!("{}: {message}", path.display()))?;
+    }
     Ok(QuestionColumns {
         id,
         image,

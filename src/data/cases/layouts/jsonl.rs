@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::data::cases::case::case_id::{find_id_in_malformed, json_type, parse_id};
 use crate::data::cases::case::case_labels;
 use crate::data::cases::case::{
-    Case, ImageSource, InputProblem, LOCAL_ONLY, ProblemScope, Response,
+    Case, ImageSource, InputProblem, LOCAL_ONLY, ProblemScope, Response, check_local_only_spelling,
 };
 use crate::data::cases::draft::{Draft, Drafts};
 use crate::data::cases::formats::lines::Lines;
@@ -187,6 +187,7 @@ fn fill_field(case: &mut Case, name: String, value: Value, file: &Path) -> Resul
             return Err(format!("field `{name}` is {}, expected true or false", json_type(&value)));
         }
         _ => {
+            check_local_only_spelling(&name)?;
             case.extra.insert(name, value);
         }
     }

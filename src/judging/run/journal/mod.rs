@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::judging::provenance::Provenance;
-use crate::judging::run::journal::damaged::DAMAGED_FILE;
 use crate::judging::run::journal::repair::Repair;
 use crate::judging::run::journal::superseded::SupersededRecords;
 use crate::judging::run::record::damage::Damage;
@@ -31,7 +30,6 @@ use crate::support::digest::Digest;
 use crate::support::files::atomic_file::remove_temporary_files;
 use crate::support::files::folder::FolderLock;
 use crate::support::terminal::exit::RunFailure;
-use crate::support::text::format_count;
 
 pub use crate::judging::run::record::RECORDS;
 
@@ -42,12 +40,8 @@ pub struct Journal {
     file: File,
     replay: Option<Replay>,
     superseded: SupersededRecords,
-    /// Lines that were damaged and moved to another file on opening.
-    damage: Damage,
-    /// Number of records without checksum on opening.
-    unchecked: u64,
-    /// True if the last line was torn.
-    was_torn: bool,
+    /// What was repaired on opening.
+    repair: Repair,
     /// Number of records before the first difference from the earlier run.
     diverged_after: Option<u64>,
     /// Locked until the journal is dropped.
@@ -78,7 +72,7 @@ impl Journal {
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         options.open(&path).with_context(context)?;
-        let Repair { damage, unchecked, was_torn } = Repair::of(folder, provenance)?;
+        let repair = Repair::of(folder, provenance)?;
         // The repair can replace the file.
         let file = options.open(&path).with_context(context)?;
         let replay = Replay::open(&path).with_context(context)?;
@@ -88,9 +82,7 @@ impl Journal {
             file,
             replay: Some(replay),
             superseded,
-            damage,
-            unchecked,
-            was_torn,
+            repair,
             diverged_after: None,
             _lock: lock,
         })
@@ -103,34 +95,12 @@ impl Journal {
 
     /// Returns the damaged lines that were moved to another file on opening.
     pub fn damage(&self) -> &Damage {
-        &self.damage
+        &self.repair.damage
     }
 
     /// Describes the repair on opening, one note per line, for the user.
     pub fn describe_repair(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.was_torn {
-            let note = "the last record of an interrupted run is incomplete; judging it again";
-            notes.push(note.to_owned());
-        }
-        if self.unchecked > 0 {
-            notes.push(format!(
-                "{}: {} without checksum could not be checked and {} used as found (an earlier \
-                 version wrote none); to judge again, use a new folder",
-                self.path.display(),
-                format_count(self.unchecked, "record"),
-                if self.unchecked == 1 { "is" } else { "are" }
-            ));
-        }
-        if self.damage.count() > u64::from(self.was_torn) {
-            let lines = format_count(self.damage.count(), "damaged line");
-            notes.push(format!(
-                "{}: {lines} set aside in {DAMAGED_FILE}, their cases are judged again: {}",
-                self.path.display(),
-                self.damage.describe()
-            ));
-        }
-        notes
+        self.repair.describe(&self.path)
     }
 
     /// Returns the digest of the checksums of all records in the file.
@@ -221,7 +191,7 @@ impl Journal {
         self.superseded.import(&mut replay.reader)?;
         self.file.set_len(replay.offset).with_context(|| self.failure("write"))?;
         // Damaged lines are missing from the file; the input may be the same.
-        let diverged = end == ReplayEnd::Differs && self.damage.is_empty();
+        let diverged = end == ReplayEnd::Differs && self.repair.damage.is_empty();
         self.diverged_after = diverged.then_some(replay.matched_lines);
         Ok(())
     }

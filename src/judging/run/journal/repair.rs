@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::judging::provenance::{Provenance, judge_digest};
-use crate::judging::run::journal::damaged::FileScan;
+use crate::judging::run::journal::damaged::{DAMAGED_FILE, FileScan};
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::manifest::{self, Manifest};
 use crate::judging::run::record::RECORDS;
@@ -13,11 +13,13 @@ use crate::judging::run::record::damage::Damage;
 use crate::judging::run::record::line_check::LineCheck;
 use crate::judging::run::replay::Replay;
 use crate::support::files::folder::free_sibling_name;
+use crate::support::text::format_count;
 
 /// The first bytes of every record.
 const RECORD_PREFIX: &[u8] = b"{\"schema\":";
 
 /// What a repair found.
+#[derive(Debug)]
 pub(super) struct Repair {
     /// The damaged lines, which are now in another file.
     pub(super) damage: Damage,
@@ -65,6 +67,33 @@ impl Repair {
             }
         }
         Ok(repair)
+    }
+
+    /// Describes the repair for the user, one note per line. `path`: that of the records.
+    pub(super) fn describe(&self, path: &Path) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.was_torn {
+            let note = "the last record of an interrupted run is incomplete; judging it again";
+            notes.push(note.to_owned());
+        }
+        if self.unchecked > 0 {
+            notes.push(format!(
+                "{}: {} without checksum could not be checked and {} used as found (an earlier \
+                 version wrote none); to judge again, use a new folder",
+                path.display(),
+                format_count(self.unchecked, "record"),
+                if self.unchecked == 1 { "is" } else { "are" }
+            ));
+        }
+        if self.damage.count() > u64::from(self.was_torn) {
+            let lines = format_count(self.damage.count(), "damaged line");
+            notes.push(format!(
+                "{}: {lines} set aside in {DAMAGED_FILE}, their cases are judged again: {}",
+                path.display(),
+                self.damage.describe()
+            ));
+        }
+        notes
     }
 }
 

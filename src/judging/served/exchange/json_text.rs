@@ -3,6 +3,7 @@
 use acem3_experts::prompt::{EvaluationFormat, FormatStep, ScoreWords};
 use serde_json::Value;
 
+use super::constraint::TextLimit;
 use super::read_rating::{ReadRating, starting_score};
 
 /// Names of the fields of a rating.
@@ -60,7 +61,7 @@ fn to_field_name(text: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join("_")
 }
 
-/// Reads the ratings of a JSON object.
+/// Reads the ratings of a JSON object. Longer analyses than the limit are cut.
 ///
 /// # Errors
 ///
@@ -68,6 +69,7 @@ fn to_field_name(text: &str) -> String {
 pub(in crate::judging::served) fn read_json_text(
     format: &EvaluationFormat,
     text: &[u8],
+    limit: TextLimit,
 ) -> Result<Vec<ReadRating>, String> {
     let object: Value =
         serde_json::from_slice(text).map_err(|error| format!("expected a JSON object: {error}"))?;
@@ -87,9 +89,13 @@ pub(in crate::judging::served) fn read_json_text(
         let place = find_value(text, position, &name.score).map(|start| start..start + word.len());
         position = place.as_ref().map_or(position, |place| place.end);
         let analysis = object.get(&name.analysis).and_then(Value::as_str).unwrap_or_default();
+        let analysis = analysis.split_whitespace().collect::<Vec<_>>().join(" ");
+        // The other notations limit the analysis; not all servers accept a schema that does.
+        let end = analysis.char_indices().nth(limit.characters).map(|(end, _)| end);
+        let end = end.filter(|_| limit.characters > 0);
         ratings.push(ReadRating {
-            analysis: analysis.split_whitespace().collect::<Vec<_>>().join(" "),
-            is_cut: false,
+            analysis: end.map_or(analysis.as_str(), |end| &analysis[..end]).to_owned(),
+            is_cut: end.is_some(),
             words: name.words,
             score,
             place: place.unwrap_or(0..0),
@@ -132,18 +138,22 @@ mod tests {
         let format = EvaluationFormat::for_final_scores(2, ScoreWords::DEFAULT);
         let text = r#"{"response_1_analysis": "no \"response_1_score\": 1",
             "response_1_score": 4, "response_2_analysis":"b","response_2_score":0}"#;
-        let ratings = read_json_text(&format, text.as_bytes()).unwrap();
+        let limit = TextLimit { characters: 24 };
+        let ratings = read_json_text(&format, text.as_bytes(), limit).unwrap();
         let places: Vec<_> = ratings.iter().map(|r| &text[r.place.clone()]).collect();
         assert_eq!(places, ["4", "0"]);
         assert_eq!(ratings.iter().map(|r| r.score).collect::<Vec<_>>(), [4, 0]);
         assert_eq!(ratings[0].analysis, "no \"response_1_score\": 1");
+        assert!(!ratings[0].is_cut);
+        let cut = read_json_text(&format, text.as_bytes(), TextLimit { characters: 2 }).unwrap();
+        assert_eq!((cut[0].analysis.as_str(), cut[0].is_cut), ("no", true));
         for (text, expected) in [
             ("Sure!", "expected a JSON object"),
             (r#"{"response_1_score": 4}"#, "expected the field `response_2_score`"),
             (r#"{"response_1_score": 4.5, "response_2_score": 0}"#, "is 4.5, expected a score"),
             (r#"{"response_1_score": 6, "response_2_score": 0}"#, "is 6, expected a score"),
         ] {
-            let error = read_json_text(&format, text.as_bytes()).unwrap_err();
+            let error = read_json_text(&format, text.as_bytes(), limit).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
     }

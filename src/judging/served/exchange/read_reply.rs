@@ -29,7 +29,7 @@ pub(in crate::judging::served) fn read_reply<'a>(
         ConstraintNotation::Regex | ConstraintNotation::Grammar => {
             read_plain_text(format, text, limit)
         }
-        ConstraintNotation::JsonSchema => read_json_text(format, text),
+        ConstraintNotation::JsonSchema => read_json_text(format, text, limit),
     };
     if !reply.tokens.is_empty()
         && let Ok(ratings) = read(&reply.visible_token_bytes())

@@ -130,20 +130,23 @@ struct TokenBody<'a> {
     #[serde(borrow)]
     token: Cow<'a, str>,
     bytes: Option<Vec<u8>>,
-    logprob: f32,
+    /// `None` if the server does not state it.
+    logprob: Option<f32>,
     #[serde(borrow, default)]
-    top_logprobs: Vec<TokenBody<'a>>,
+    top_logprobs: Option<Vec<TokenBody<'a>>>,
 }
 
 impl TokenBody<'_> {
     fn into_token(self) -> ReplyToken {
         let text = to_bytes(&self.token, self.bytes);
-        let alternatives = self.top_logprobs.into_iter();
-        let alternatives =
-            alternatives.map(|other| (to_bytes(&other.token, other.bytes), other.logprob));
+        let alternatives = self.top_logprobs.into_iter().flatten();
+        let alternatives = alternatives
+            .filter_map(|other| Some((to_bytes(&other.token, other.bytes), other.logprob?)));
         let mut alternatives: Vec<_> = alternatives.collect();
-        if !alternatives.iter().any(|(other, _)| *other == text) {
-            alternatives.push((text.clone(), self.logprob));
+        if let Some(logprob) = self.logprob
+            && !alternatives.iter().any(|(other, _)| *other == text)
+        {
+            alternatives.push((text.clone(), logprob));
         }
         ReplyToken { text, alternatives }
     }
@@ -181,5 +184,8 @@ mod tests {
         assert_eq!(Reply::parse(refused).unwrap().refusal.as_deref(), Some("no"));
         let other = br#"{"choices":[{"message":{"content":"x"},"logprobs":{"content":null}}]}"#;
         assert_eq!(Reply::parse(other).unwrap().tokens, []);
+        let without = br#"{"choices":[{"message":{"content":"4"},"logprobs":{"content":[
+            {"token":"4","logprob":null,"top_logprobs":null}]}}]}"#;
+        assert_eq!(Reply::parse(without).unwrap().tokens[0].alternatives, []);
     }
 }

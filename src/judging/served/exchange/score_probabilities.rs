@@ -10,6 +10,10 @@ use super::reply::ReplyToken;
 
 /// Logarithm of the probability of tokens that a constraint excludes, or below. vLLM returns −9999.
 const EXCLUDED: f32 = -1000.0;
+/// Sum of the probabilities of all scores after a mask, below which the server left some out.
+const MIN_MASKED_MASS: f64 = 0.98;
+/// Largest sum of probabilities that rounding explains.
+const MAX_MASS: f64 = 1.02;
 
 /// Whether the probabilities of a server are those before or after it excluded tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,13 +85,14 @@ impl<'a> TokenPlaces<'a> {
         let smallest = token.alternatives.iter().map(|(_, logprob)| *logprob);
         let smallest = smallest.filter(|logprob| *logprob > EXCLUDED).fold(0.0, f32::min);
         let mass: f64 = words.iter().flatten().sum();
-        if mass <= 0.0 || !mass.is_finite() {
+        if mass <= 0.0 || mass > MAX_MASS || !mass.is_finite() {
             return chosen_only;
         }
         let is_missing = |word: &Option<f64>| word.is_some_and(|probability| probability <= 0.0);
-        // After the mask, a word without a value has no probability. Before it, the word is less
-        // probable than all that were returned.
-        let is_partial = kind == LogprobKind::Raw && words.iter().any(is_missing);
+        // After the mask, a word without a value has no probability if the others sum to 1. Else the word
+        // is less probable than all that were returned.
+        let is_complete = kind == LogprobKind::Masked && mass >= MIN_MASKED_MASS;
+        let is_partial = !is_complete && words.iter().any(is_missing);
         let bound = if is_partial { f64::from(smallest).exp() } else { 0.0 };
         let bounded = words.iter().map(|word| match word {
             None => 0.0,

@@ -43,7 +43,8 @@ pub(in crate::judging::served) enum HandshakeError {
     /// The server answers no request now.
     #[error(
         "{model}: {error}\n\
-         hint: run the same command again when the server has capacity, or pass a larger --max-outage"
+         hint: run the same command again when the server has capacity, or pass a larger --max-outage or \
+         --request-timeout"
     )]
     Unavailable {
         /// The model and its URL.
@@ -133,6 +134,25 @@ pub(in crate::judging::served) enum HandshakeError {
         option: &'static str,
         /// Its flag.
         flag: &'static str,
+    },
+    /// The model refuses to answer the test.
+    #[error("{model}: the model refused to rate a test sentence: {text}\nhint: use another model")]
+    Refused {
+        /// The model and its URL.
+        model: String,
+        /// What the model wrote.
+        text: String,
+    },
+    /// The answer to the test is not complete.
+    #[error(
+        "{model}: the server reached its limit of tokens in the test, after `{text}`\n\
+         hint: serve the model with a longer context, or raise the limit of tokens of the server"
+    )]
+    Truncated {
+        /// The model and its URL.
+        model: String,
+        /// What the model wrote.
+        text: String,
     },
     /// The server ignores the constraint.
     #[error(

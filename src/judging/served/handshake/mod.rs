@@ -201,15 +201,18 @@ impl Canary<'_> {
     /// Checks that an answer has the format, and returns the probability of all scores together;
     /// `None` without probabilities.
     fn check_constraint(&self, reply: &Reply) -> Result<Option<f32>, HandshakeError> {
+        let (model, text) = (self.model.to_string(), quote(&reply.text));
+        if let Some(refusal) = &reply.refusal {
+            return Err(HandshakeError::Refused { model, text: quote(refusal) });
+        }
         let format = Self::format();
         let read = read_reply(self.engine, reply, &format, Self::LIMIT);
-        let (ratings, places): (_, TokenPlaces) =
-            read.map_err(|expected| HandshakeError::Unconstrained {
-                model: self.model.to_string(),
-                engine: self.engine.name(),
-                expected,
-                text: quote(&reply.text),
-            })?;
+        if read.is_err() && reply.finish_reason == "length" {
+            return Err(HandshakeError::Truncated { model, text });
+        }
+        let (ratings, places): (_, TokenPlaces) = read.map_err(|expected| {
+            HandshakeError::Unconstrained { model, engine: self.engine.name(), expected, text }
+        })?;
         let score = ratings.first().map(|rating| places.score(rating, LogprobKind::Raw));
         Ok(score.and_then(|score| score.label_mass))
     }

@@ -3,6 +3,7 @@
 mod api_error;
 mod backoff;
 mod count_guard;
+pub(super) mod job_requests;
 mod limiter;
 mod outage;
 mod request_error;
@@ -18,12 +19,13 @@ use self::api_error::{error_message, says_too_long};
 use self::backoff::Backoff;
 use self::count_guard::CountGuard;
 use self::limiter::{AttemptOutcome, Limiter};
-use self::outage::{FailedAttempt, Outage, OutageLimit};
+use self::outage::{FailedAttempt, NOTED_AFTER, Outage, OutageLimit};
 pub(in crate::judging::served) use self::request_error::RequestError;
 use crate::judging::served::endpoint::ServedModel;
 use crate::support::network::access_token::AccessToken;
 use crate::support::network::http_client::{CONNECT_TIMEOUT, build_client, root_cause};
 use crate::support::network::response_body::{read_body, read_error_body};
+use crate::support::terminal::progress::{format_duration, print_lines};
 
 /// Maximum size of a response: a text of some thousand tokens with alternatives.
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
@@ -55,24 +57,6 @@ impl Default for RequestLimits {
             max_outage: Duration::from_mins(2),
         }
     }
-}
-
-tokio::task_local! {
-    /// The number of the job whose requests the current task sends.
-    static JOB: u64;
-}
-
-/// Runs the requests of a job. Requests of earlier jobs are sent first.
-pub(in crate::judging::served) async fn run_as_job<T>(
-    number: u64,
-    requests: impl Future<Output = T>,
-) -> T {
-    JOB.scope(number, requests).await
-}
-
-/// Returns the number of the job of the current task; 0 for requests outside of jobs, such as a handshake.
-fn current_job() -> u64 {
-    JOB.try_with(|number| *number).unwrap_or_default()
 }
 
 /// The result of one attempt that gave no body.
@@ -155,7 +139,11 @@ impl Transport {
         let body = bytes::Bytes::from(body);
         let mut server_errors = 0;
         for attempt in 1.. {
-            let permit = self.limiter.acquire(current_job()).await;
+            let permit = self.limiter.acquire(job_requests::current_job()).await;
+            if !job_requests::may_send() {
+                return Err(RequestError::Failed("the run was interrupted".to_owned()));
+            }
+            let sent = Instant::now();
             let result = self.attempt(path, body.clone()).await.and_then(|bytes| {
                 parse(&bytes).map_err(|reason| AttemptError::Transient {
                     reason: format!("{reason}: {}", self.excerpt(&bytes)),
@@ -180,8 +168,8 @@ impl Transport {
                     permit.finish(outcome);
                     server_errors += u32::from(failure == Failure::Server);
                     let pause = self.backoff.pause(attempt, outcome, demanded);
-                    let failed =
-                        FailedAttempt { reason: &reason, demanded, pause, now: Instant::now() };
+                    let now = Instant::now();
+                    let failed = FailedAttempt { reason: &reason, demanded, pause, sent, now };
                     let unfinished = self.unfinished.load(Ordering::Relaxed);
                     let limit = OutageLimit {
                         longest: self.limits.max_outage,
@@ -217,6 +205,7 @@ impl Transport {
         let (url, outage) = (self.url_of(path), Outage::default());
         let timeout = self.limits.timeout.min(CONNECT_TIMEOUT);
         for attempt in 1.. {
+            let sent = Instant::now();
             let (reason, demanded) = match self.send(self.client.get(&url).timeout(timeout)).await {
                 Ok(bytes) => return Ok(serde_json::from_slice(&bytes).ok()),
                 Err(AttemptError::Final(
@@ -233,7 +222,8 @@ impl Transport {
                 Err(AttemptError::Final(_) | AttemptError::Transient { .. }) => return Ok(None),
             };
             let pause = self.backoff.pause(attempt, AttemptOutcome::Overloaded, demanded);
-            let failed = FailedAttempt { reason: &reason, demanded, pause, now: Instant::now() };
+            let now = Instant::now();
+            let failed = FailedAttempt { reason: &reason, demanded, pause, sent, now };
             let limit = OutageLimit { longest: self.limits.max_outage, min_failures: 1 };
             let pause = outage.pause_after(failed, limit).map_err(RequestError::Outage)?;
             tokio::time::sleep(pause).await;
@@ -243,7 +233,19 @@ impl Transport {
 
     async fn attempt(&self, path: &str, body: bytes::Bytes) -> Result<Vec<u8>, AttemptError> {
         let request = self.client.post(self.url_of(path)).timeout(self.limits.timeout);
-        self.send(request.header("content-type", "application/json").body(body)).await
+        let is_first = self.outage.is_first_request();
+        let answer = self.send(request.header("content-type", "application/json").body(body));
+        let mut answer = std::pin::pin!(answer);
+        if is_first && let Ok(answer) = tokio::time::timeout(NOTED_AFTER, &mut answer).await {
+            return answer;
+        }
+        if is_first {
+            let timeout = format_duration(self.limits.timeout.as_secs_f64());
+            print_lines(&format!(
+                "waiting for the first answer of the server, at most {timeout} (--request-timeout)"
+            ));
+        }
+        answer.await
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, AttemptError> {
@@ -327,5 +329,9 @@ impl Transport {
 
 /// Describes a request that failed.
 fn describe_failure(error: &reqwest::Error) -> String {
-    if error.is_timeout() { "no complete response in time".to_owned() } else { root_cause(error) }
+    if error.is_timeout() {
+        "no complete response in time (--request-timeout)".to_owned()
+    } else {
+        root_cause(error)
+    }
 }

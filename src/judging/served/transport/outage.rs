@@ -7,17 +7,24 @@ use crate::support::terminal::progress::{format_duration, print_lines};
 use crate::support::text::format_count;
 
 /// Time without a successful request after which a note is printed.
-const NOTED_AFTER: Duration = Duration::from_secs(10);
+pub(super) const NOTED_AFTER: Duration = Duration::from_secs(10);
 
 /// The time since which every request has failed. Time without requests does not count: a server gets
 /// none while this machine computes other members.
 #[derive(Debug, Default)]
-pub(super) struct Outage(Mutex<Option<FailedRequests>>);
+pub(super) struct Outage(Mutex<OutageState>);
+
+#[derive(Debug, Default)]
+struct OutageState {
+    last_success: Option<Instant>,
+    failed: Option<FailedRequests>,
+}
 
 /// Failed requests since the last success.
 #[derive(Clone, Copy, Debug)]
 struct FailedRequests {
-    first: Instant,
+    /// When the first of them was sent.
+    since: Instant,
     count: u32,
     /// True if the note was printed.
     is_noted: bool,
@@ -32,6 +39,8 @@ pub(super) struct FailedAttempt<'a> {
     pub(super) demanded: Option<Duration>,
     /// The pause before the next attempt.
     pub(super) pause: Duration,
+    /// When it was sent.
+    pub(super) sent: Instant,
     /// When it failed.
     pub(super) now: Instant,
 }
@@ -48,7 +57,14 @@ pub(super) struct OutageLimit {
 impl Outage {
     /// Ends the outage: a request succeeded.
     pub(super) fn end(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = OutageState { last_success: Some(Instant::now()), failed: None };
+    }
+
+    /// Returns true if no request has succeeded or failed yet.
+    pub(super) fn is_first_request(&self) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last_success.is_none() && state.failed.is_none()
     }
 
     /// Counts a failed attempt, and returns the pause before the next one: what the server demands, else at
@@ -63,11 +79,12 @@ impl Outage {
         failed: FailedAttempt<'_>,
         limit: OutageLimit,
     ) -> Result<Duration, String> {
-        let FailedAttempt { reason, demanded, pause, now } = failed;
+        let FailedAttempt { reason, demanded, pause, sent, now } = failed;
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = state.get_or_insert(FailedRequests { first: now, count: 0, is_noted: false });
+        let since = state.last_success.map_or(sent, |success| success.max(sent));
+        let state = state.failed.get_or_insert(FailedRequests { since, count: 0, is_noted: false });
         state.count = state.count.saturating_add(1);
-        let outage = now.saturating_duration_since(state.first);
+        let outage = now.saturating_duration_since(state.since);
         let rest = limit.longest.saturating_sub(outage);
         let is_outage = state.count >= limit.min_failures;
         if is_outage {
@@ -107,21 +124,23 @@ mod tests {
         let fail = |at: u32, demanded: Option<u32>| {
             let demanded = demanded.map(|n| second * n);
             let now = start + second * at;
+            let sent = start + second * (at - 1);
             outage.pause_after(
-                FailedAttempt { reason: "busy", demanded, pause: second * 9, now },
+                FailedAttempt { reason: "busy", demanded, pause: second * 9, sent, now },
                 limit,
             )
         };
-        outage.end();
+        assert!(outage.is_first_request());
         // One failure is no outage.
         assert_eq!(fail(500, Some(100)), Ok(second * 9));
-        assert_eq!(fail(515, None), Ok(second * 5), "the rest of the outage");
+        assert_eq!(fail(514, None), Ok(second * 5), "the rest of the outage");
         assert_eq!(
-            fail(515, Some(6)).unwrap_err(),
+            fail(514, Some(6)).unwrap_err(),
             "busy; the server asks to wait 6 seconds, longer than --max-outage allows"
         );
-        assert_eq!(fail(520, None).unwrap_err(), "busy; no request succeeded for 20 seconds");
+        assert_eq!(fail(519, None).unwrap_err(), "busy; no request succeeded for 20 seconds");
         outage.end();
+        assert!(!outage.is_first_request());
         assert_eq!(fail(600, None), Ok(second * 9));
     }
 }
