@@ -14,8 +14,8 @@ pub struct RequestArgs {
     #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub concurrency: u32,
-    /// Prices of a million tokens of the prompts and of the answers: print the cost at the end, and for
-    /// --dry-run and --max-cost
+    /// Prices of a million tokens of the prompts and of the answers, for the cost of the run, --dry-run
+    /// and --max-cost
     #[arg(long, value_name = "PROMPT,ANSWER", env = "ACEM3_PRICE", value_parser = parse_prices)]
     pub price: Option<TokenPrices>,
     /// Stop before the requests of this run cost more than N, by --price; earlier commands that this one
