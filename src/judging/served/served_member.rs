@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
-use super::exchange::constraint::TextLimit;
 use super::exchange::message::{ContentPart, content_parts};
 use super::exchange::read_rating::ReadRating;
 use super::exchange::read_reply::{quote, read_reply};
@@ -20,6 +19,7 @@ use super::exchange::request::{
     CHAT_PATH, RequestSettings, evaluation_options, render_body, sampling_options,
 };
 use super::exchange::score_probabilities::{LogprobKind, TokenPlaces, label_mass};
+use super::exchange::text_limit::TextLimit;
 use super::exchange::token_constraint::TokenConstraint;
 use super::handshake::Capabilities;
 use super::member_errors::{to_member_error, unscored};

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use futures_util::future::try_join_all;
 use serde_json::value::RawValue;
 
-use super::exchange::constraint::TextLimit;
+use super::exchange::text_limit::TextLimit;
 use super::image_urls::ImageUrls;
 use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;

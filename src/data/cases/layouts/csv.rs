@@ -176,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn misspelt_local_only_is_an_error() {
+        let read =
+            |column: &str| read(format!("id,image,question,{column}\n1,,q,yes\n").as_bytes());
+        let error = read("Local-Only").err().unwrap().to_string();
+        assert!(error.contains("did you mean `local_only`?"), "{error}");
+        let drafts = read("local_only").unwrap();
+        assert!(drafts[0].as_ref().unwrap().case.is_local_only());
+        assert!(read("locality").is_ok());
+    }
+
+    #[test]
     fn most_frequent_delimiter_is_used() {
         let text = "id;image;question;\"left, right, or both\"\n1;;q, r?;l\n2;;q\n";
         let drafts = read(text.as_bytes()).unwrap();

@@ -7,18 +7,12 @@ use acem3_experts::prompt::{EvaluationFormat, FormatStep, ScoreWords};
 use serde_json::{Map, Value, json};
 
 use super::json_text::rating_names;
+use super::text_limit::TextLimit;
 
 /// Characters of an analysis: all but control characters. They would break lines and records.
 const REGEX_CLASS: &str = r"[^\x00-\x1f\x7f]";
 /// [`REGEX_CLASS`] in GBNF.
 const GRAMMAR_CLASS: &str = r"[^\x00-\x1F\x7F]";
-
-/// Lengths of free texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::judging::served) struct TextLimit {
-    /// Maximum characters of an analysis; 0 to write none.
-    pub(in crate::judging::served) characters: usize,
-}
 
 /// Renders a format as a regular expression that matches the whole text.
 pub(in crate::judging::served) fn to_regex(format: &EvaluationFormat, limit: TextLimit) -> String {

@@ -3,8 +3,8 @@
 use acem3_experts::prompt::{EvaluationFormat, FormatStep, ScoreWords};
 use serde_json::Value;
 
-use super::constraint::TextLimit;
 use super::read_rating::{ReadRating, starting_score};
+use super::text_limit::TextLimit;
 
 /// Names of the fields of a rating.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,4 +9,5 @@ pub(super) mod read_reply;
 pub(super) mod reply;
 pub(super) mod request;
 pub(super) mod score_probabilities;
+pub(super) mod text_limit;
 pub(super) mod token_constraint;

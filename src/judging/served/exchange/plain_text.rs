@@ -5,8 +5,8 @@
 
 use acem3_experts::prompt::{EvaluationFormat, FormatStep};
 
-use super::constraint::TextLimit;
 use super::read_rating::{ReadRating, describe_step, starting_score};
+use super::text_limit::TextLimit;
 
 /// Reads the ratings of a text in a format.
 ///

@@ -2,12 +2,12 @@
 
 use acem3_experts::prompt::EvaluationFormat;
 
-use super::constraint::TextLimit;
 use super::json_text::read_json_text;
 use super::plain_text::read_plain_text;
 use super::read_rating::ReadRating;
 use super::reply::Reply;
 use super::score_probabilities::TokenPlaces;
+use super::text_limit::TextLimit;
 use crate::judging::served::endpoint::engine::{ConstraintNotation, ServingEngine};
 
 /// Maximum characters of a text in a message.

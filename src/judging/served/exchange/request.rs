@@ -4,8 +4,9 @@ use acem3_experts::prompt::EvaluationFormat;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::constraint::{TextLimit, to_grammar, to_json_schema, to_regex};
+use super::constraint::{to_grammar, to_json_schema, to_regex};
 use super::message::ContentPart;
+use super::text_limit::TextLimit;
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::endpoint::engine::{ConstraintNotation, ServingEngine};
 

@@ -25,12 +25,12 @@ use self::prompt_counter::PromptCounter;
 pub(super) use self::text_test::test_text_model;
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
-use super::exchange::constraint::TextLimit;
 use super::exchange::message::content_parts;
 use super::exchange::read_reply::{quote, read_reply};
 use super::exchange::reply::Reply;
 use super::exchange::request::{CHAT_PATH, RequestSettings, evaluation_options, render_body};
 use super::exchange::score_probabilities::{LogprobKind, TokenPlaces};
+use super::exchange::text_limit::TextLimit;
 use super::transport::{RequestError, Transport};
 use crate::judging::judge::server_report::ServerReport;
 

@@ -233,13 +233,12 @@ impl Transport {
 
     async fn attempt(&self, path: &str, body: bytes::Bytes) -> Result<Vec<u8>, AttemptError> {
         let request = self.client.post(self.url_of(path)).timeout(self.limits.timeout);
-        let is_first = self.outage.is_first_request();
         let answer = self.send(request.header("content-type", "application/json").body(body));
         let mut answer = std::pin::pin!(answer);
-        if is_first && let Ok(answer) = tokio::time::timeout(NOTED_AFTER, &mut answer).await {
-            return answer;
-        }
-        if is_first {
+        if self.outage.is_untried() {
+            if let Ok(answer) = tokio::time::timeout(NOTED_AFTER, &mut answer).await {
+                return answer;
+            }
             let timeout = format_duration(self.limits.timeout.as_secs_f64());
             print_lines(&format!(
                 "waiting for the first answer of the server, at most {timeout} (--request-timeout)"

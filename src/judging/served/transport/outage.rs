@@ -62,7 +62,7 @@ impl Outage {
     }
 
     /// Returns true if no request has succeeded or failed yet.
-    pub(super) fn is_first_request(&self) -> bool {
+    pub(super) fn is_untried(&self) -> bool {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.last_success.is_none() && state.failed.is_none()
     }
@@ -130,7 +130,7 @@ mod tests {
                 limit,
             )
         };
-        assert!(outage.is_first_request());
+        assert!(outage.is_untried());
         // One failure is no outage.
         assert_eq!(fail(500, Some(100)), Ok(second * 9));
         assert_eq!(fail(514, None), Ok(second * 5), "the rest of the outage");
@@ -140,7 +140,7 @@ mod tests {
         );
         assert_eq!(fail(519, None).unwrap_err(), "busy; no request succeeded for 20 seconds");
         outage.end();
-        assert!(!outage.is_first_request());
+        assert!(!outage.is_untried());
         assert_eq!(fail(600, None), Ok(second * 9));
     }
 }
