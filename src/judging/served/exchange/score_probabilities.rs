@@ -185,6 +185,17 @@ mod tests {
             .score(&rating(ScoreWords::DEFAULT, 4, 7..8), LogprobKind::Masked);
         assert_eq!((score.label_mass, score.is_partial), (None, false));
         assert!((score.expected() - 4.25).abs() < 1e-5);
+        // The server left some out: they count as the smallest that it returned.
+        let tokens = [token("Score: ", &[]), token("4", &[("4", 0.5), ("5", 0.1)])];
+        let score = TokenPlaces::new(&tokens)
+            .score(&rating(ScoreWords::DEFAULT, 4, 7..8), LogprobKind::Masked);
+        assert!(score.is_partial && (score.probabilities[0] - 0.1).abs() < 1e-5, "{score:?}");
+        // No probabilities: their sum is above 1.
+        let tokens = [token("Score: ", &[]), token("4", &[("4", 3.0), ("5", 3.0)])];
+        let score = TokenPlaces::new(&tokens)
+            .score(&rating(ScoreWords::DEFAULT, 4, 7..8), LogprobKind::Masked);
+        assert!(score.is_partial);
+        assert!((score.probabilities[4] - 1.0).abs() < 1e-5, "{score:?}");
     }
 
     #[test]
