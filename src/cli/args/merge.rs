@@ -24,7 +24,7 @@ pub struct MergeArgs {
     /// Folders that `judge --shard I/N --out` wrote, one per shard
     #[arg(required = true, value_name = "SHARD")]
     pub shards: Vec<PathBuf>,
-    /// Write the merged run to folder DIR, which must not contain a run of other shards
+    /// Write the merged run to DIR: a new folder, or that of an earlier merge of these shards
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Merge even if shards are missing or unfinished

@@ -1,8 +1,8 @@
-//! Ignored fields whose names are near those of known fields.
+//! Fields whose names are near those of known fields.
 
 use std::collections::BTreeMap;
 
-use super::case::Case;
+use super::case::{Case, LOCAL_ONLY};
 use super::image_fields::find_image_field;
 use super::source_options::SourceKind;
 use crate::support::text::near_name::find_near_name;
@@ -63,6 +63,22 @@ impl MisspeltFields {
     pub(super) fn take_notes(&mut self) -> Vec<String> {
         self.notes.values_mut().filter_map(Option::take).collect()
     }
+}
+
+/// Checks that a field is not a misspelt `local_only`.
+///
+/// # Errors
+///
+/// It may be one. Ignoring it could send the case to another machine.
+pub(crate) fn check_local_only_spelling(name: &str) -> Result<(), String> {
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+    if name == LOCAL_ONLY || find_near_name(&letters, ["localonly"]).is_none() {
+        return Ok(());
+    }
+    Err(format!(
+        "the field `{name}` is unknown, and without `{LOCAL_ONLY}` the case may leave this machine\n\
+         hint: did you mean `{LOCAL_ONLY}`? Else rename the field"
+    ))
 }
 
 /// Returns the missing field that an ignored field stands for.

@@ -139,11 +139,10 @@ impl ShardSet {
                 )
             })
             .collect();
-        let argv = without_shard_and_out(&self.first.manifest.argv);
+        let judge = command(&without_shard_and_out(&self.first.manifest.argv));
         hints.extend(self.missing.iter().take(MAX_HINTS).map(|index| {
-            let argv = command(&argv);
             format!(
-                "hint: judge shard {index} into a new folder: {argv} --shard {index}/{of} --out DIR"
+                "hint: judge shard {index} into a new folder: {judge} --shard {index}/{of} --out DIR"
             )
         }));
         let problems = self.describe_missing().join("; ");

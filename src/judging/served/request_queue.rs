@@ -113,6 +113,7 @@ impl<T: Send + 'static> RequestQueue<T> {
         self.running.retain(|_, job| {
             let is_cancelled = job.requests.cancel();
             if is_cancelled {
+                // It may encode an image, or wait for a member on this machine.
                 job.task.abort();
             }
             !is_cancelled

@@ -19,6 +19,7 @@ use super::image_urls::ImageUrls;
 use super::panel_settings::ServedPanelSettings;
 use super::served_member::ServedMember;
 use crate::data::cases::UnscoredReason;
+use crate::data::cases::case::MARKED_LOCAL_ONLY;
 use crate::judging::judge::server_report::{NO_IMAGES_HINT, ServerReport};
 use crate::judging::judge::{JudgeJob, MemberError, Unscored};
 use crate::judging::knowledge::KnowledgeRounds;
@@ -211,7 +212,7 @@ impl ServedPanel {
         if let Some(remote) = remote.filter(|_| job.case.is_local_only()) {
             let host = remote.model.url.host();
             let message = format!(
-                "the case is marked `local_only`, and the judge sends cases to {host}\n\
+                "{MARKED_LOCAL_ONLY}, and the judge sends cases to {host}\n\
                  hint: judge it with a panel on this machine"
             );
             let reason = UnscoredReason::Transport;

@@ -65,6 +65,13 @@ pub struct Interrupted(pub &'static str);
 #[error("stdout is closed")]
 pub struct ClosedStdout;
 
+/// Splits a message into its first line and its hints.
+pub fn split_hints(message: &str) -> (&str, Vec<&str>) {
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or_default();
+    (first, lines.filter(|line| line.starts_with("hint:")).collect())
+}
+
 /// Adds a line `hint: …` to an error, unless one of its causes has one.
 pub fn with_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
     let has_hint = |text: String| text.lines().any(|line| line.trim().starts_with("hint:"));

@@ -11,7 +11,7 @@ use crate::judging::served::{Budget, RequestLimits};
 #[derive(Args, Clone, Debug)]
 pub struct RequestArgs {
     /// Send at most N requests at a time; fewer if the server is overloaded
-    #[arg(long, value_name = "N", default_value_t = 32, env = "ACEM3_CONCURRENCY")]
+    #[arg(long, value_name = "N", default_value_t = RequestLimits::default().concurrency as u32, env = "ACEM3_CONCURRENCY")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub concurrency: u32,
     /// Prices of a million tokens of the prompts and of the answers, for the cost of the run, --dry-run
@@ -24,11 +24,11 @@ pub struct RequestArgs {
     #[arg(value_parser = parse_max_cost)]
     pub max_cost: Option<f64>,
     /// Repeat a request without a complete response after SECONDS
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, env = "ACEM3_REQUEST_TIMEOUT")]
+    #[arg(long, value_name = "SECONDS", default_value_t = RequestLimits::default().timeout.as_secs() as u32, env = "ACEM3_REQUEST_TIMEOUT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub request_timeout: u32,
     /// End the run if no request succeeds for SECONDS; the same command resumes
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, env = "ACEM3_MAX_OUTAGE")]
+    #[arg(long, value_name = "SECONDS", default_value_t = RequestLimits::default().max_outage.as_secs() as u32, env = "ACEM3_MAX_OUTAGE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub max_outage: u32,
 }

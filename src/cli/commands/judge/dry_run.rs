@@ -13,7 +13,7 @@ use crate::data::cases::{self, Case, CaseResult};
 use crate::data::images::ImageReader;
 use crate::judging::judge::server_usage::{ServerUsage, format_cost};
 use crate::judging::judge::{Judge, JudgeJob};
-use crate::support::terminal::exit::{Exit, RunFailure};
+use crate::support::terminal::exit::{Exit, RunFailure, split_hints};
 use crate::support::terminal::number::format_thousands;
 use crate::support::terminal::progress::{format_duration, print_lines};
 use crate::support::terminal::verbosity::Verbosity;
@@ -190,10 +190,9 @@ fn to_text(estimate: &RunEstimate) -> String {
         None => "estimate  not possible: no timed verdict has a result".to_owned(),
     });
     if let Some(reason) = &estimate.unscored {
-        let mut parts = reason.lines();
-        let first = parts.next().unwrap_or_default();
-        lines.push(format!("unscored  a timed verdict has no result: {first}"));
-        lines.extend(parts.filter(|part| part.starts_with("hint:")).map(str::to_owned));
+        let (reason, hints) = split_hints(reason);
+        lines.push(format!("unscored  a timed verdict has no result: {reason}"));
+        lines.extend(hints.into_iter().map(str::to_owned));
     }
     lines.push("nothing was written".to_owned());
     lines.join("\n") + "\n"

@@ -11,6 +11,7 @@ use crate::analysis::correctness::{AccuracyReport, GradedRun};
 use crate::cli::args::{JudgeArgs, OutputFormat};
 use crate::cli::commands::output::{NO_CASES, write_stdout};
 use crate::data::cases::UnscoredReason;
+use crate::data::cases::case::MARKED_LOCAL_ONLY;
 use crate::judging::judge::server_report::NO_IMAGES_HINT;
 use crate::judging::run::pairs::{BASELINE_HINT, NO_REFERENCE};
 use crate::judging::run::summary::Summary;
@@ -19,7 +20,7 @@ use crate::judging::run::summary::tally::Tally;
 use crate::judging::run::summary::unscored_causes::UnscoredCause;
 use crate::statistics::Bootstrap;
 use crate::support::tables::TableStyle;
-use crate::support::terminal::exit::Exit;
+use crate::support::terminal::exit::{Exit, split_hints};
 use crate::support::terminal::progress::Progress;
 use crate::support::text::format_count;
 
@@ -138,8 +139,8 @@ pub(super) fn exit_status(
     let is_judged_again = |reason: &UnscoredReason| {
         matches!(reason, UnscoredReason::Transport | UnscoredReason::Format)
     };
-    // No server changes this.
-    let is_local_only = cause.contains("marked `local_only`");
+    // The same judge never gets these cases.
+    let is_local_only = cause.contains(MARKED_LOCAL_ONLY);
     let again = if counts.unscored.keys().any(is_judged_again) && !is_local_only {
         "\nhint: run the same command again when the server works: it judges records with the reasons transport and \
          format again"
@@ -163,10 +164,8 @@ pub(super) fn exit_status(
 
 /// Describes a cause with its hints, each on a line of its own.
 fn describe_cause(cause: &UnscoredCause) -> String {
-    let mut lines = cause.first_message.lines();
-    let reason = lines.next().unwrap_or_default();
+    let (reason, hints) = split_hints(&cause.first_message);
     let count = format_count(cause.records, "record");
     let first = format!("\n  most often ({count}): {reason}");
-    let hints = lines.filter(|line| line.starts_with("hint:"));
     std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
 }

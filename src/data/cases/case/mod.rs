@@ -17,26 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
-use crate::support::text::near_name::find_near_name;
 
 /// Field of cases that must not leave this machine.
 pub(crate) const LOCAL_ONLY: &str = "local_only";
-
-/// Checks that the name of an unknown field is no misspelling of `local_only`.
-///
-/// # Errors
-///
-/// It can be one: the case might leave this machine against the will of its author.
-pub(crate) fn check_local_only_spelling(name: &str) -> Result<(), String> {
-    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
-    if name == LOCAL_ONLY || find_near_name(&letters, ["localonly"]).is_none() {
-        return Ok(());
-    }
-    Err(format!(
-        "the field `{name}` is unknown, and without `{LOCAL_ONLY}` the case may leave this machine\n\
-         hint: did you mean `{LOCAL_ONLY}`? Else rename the field"
-    ))
-}
+/// Start of the messages about such a case.
+pub(crate) const MARKED_LOCAL_ONLY: &str = "the case is marked `local_only`";
 
 /// A question, usually about an image, with the responses of models.
 #[derive(Clone, Debug, PartialEq)]

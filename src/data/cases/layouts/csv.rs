@@ -9,9 +9,10 @@ use ::csv::ByteRecord;
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Map, Value};
 
-use crate::data::cases::case::{InputProblem, check_local_only_spelling};
+use crate::data::cases::case::InputProblem;
 use crate::data::cases::draft::{Draft, Drafts, QuestionRow};
 use crate::data::cases::formats::csv_rows::CsvSheet;
+use crate::data::cases::misspelt_fields::check_local_only_spelling;
 use crate::data::imports::image_value::{ImageFolders, image_of};
 
 /// Column names and the indices of the known columns.

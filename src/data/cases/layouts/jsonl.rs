@@ -15,11 +15,12 @@ use serde_json::{Map, Value};
 use crate::data::cases::case::case_id::{find_id_in_malformed, json_type, parse_id};
 use crate::data::cases::case::case_labels;
 use crate::data::cases::case::{
-    Case, ImageSource, InputProblem, LOCAL_ONLY, ProblemScope, Response, check_local_only_spelling,
+    Case, ImageSource, InputProblem, LOCAL_ONLY, ProblemScope, Response,
 };
 use crate::data::cases::draft::{Draft, Drafts};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::formats::python_json;
+use crate::data::cases::misspelt_fields::check_local_only_spelling;
 use crate::support::files::regular_file;
 
 /// Reads the cases of a file. Image paths are relative to the file.

@@ -89,13 +89,12 @@ pub(in crate::judging::served) fn read_json_text(
         let place = find_value(text, position, &name.score).map(|start| start..start + word.len());
         position = place.as_ref().map_or(position, |place| place.end);
         let analysis = object.get(&name.analysis).and_then(Value::as_str).unwrap_or_default();
-        let analysis = analysis.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut analysis = analysis.split_whitespace().collect::<Vec<_>>().join(" ");
         // The other notations limit the analysis; not all servers accept a schema that does.
-        let end = analysis.char_indices().nth(limit.characters).map(|(end, _)| end);
-        let end = end.filter(|_| limit.characters > 0);
+        let is_cut = limit.cut(&mut analysis);
         ratings.push(ReadRating {
-            analysis: end.map_or(analysis.as_str(), |end| &analysis[..end]).to_owned(),
-            is_cut: end.is_some(),
+            analysis,
+            is_cut,
             words: name.words,
             score,
             place: place.unwrap_or(0..0),

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::text_options::TextOptions;
 use super::text_server::TextServer;
 use crate::data::cases::UnscoredReason;
+use crate::data::cases::case::MARKED_LOCAL_ONLY;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::MemberError;
 use crate::judging::judge::text_writer::{TextRequest, WrittenText};
@@ -39,7 +40,7 @@ impl TextClient {
             return Err(unscored(
                 UnscoredReason::Transport,
                 format!(
-                    "the case is marked `local_only`, and the question would be sent to {host}\n\
+                    "{MARKED_LOCAL_ONLY}, and the question would be sent to {host}\n\
                      hint: use a model on this machine"
                 ),
             ));

@@ -13,7 +13,7 @@ pub(in crate::judging::served) struct JobRequests {
     fate: Arc<OnceLock<JobFate>>,
 }
 
-/// What happened first.
+/// What happened to a job first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobFate {
     /// The job sent a request.
@@ -44,8 +44,8 @@ pub(super) fn current_job() -> u64 {
     JOB.try_with(|job| job.number).unwrap_or_default()
 }
 
-/// Notes that the job of the current task sends a request. Returns false if the job was cancelled before.
-pub(super) fn may_send() -> bool {
+/// Marks the job of the current task as one that sends requests. Returns false if it was cancelled before.
+pub(super) fn mark_sent() -> bool {
     JOB.try_with(|job| *job.fate.get_or_init(|| JobFate::Sent) == JobFate::Sent).unwrap_or(true)
 }
 
@@ -57,10 +57,10 @@ mod tests {
     async fn job_is_cancelled_only_before_its_first_request() {
         let (cancelled, sent) = (JobRequests::new(3), JobRequests::new(4));
         assert!(cancelled.cancel());
-        assert!(!cancelled.run(async { may_send() }).await);
-        assert_eq!(sent.run(async { (current_job(), may_send()) }).await, (4, true));
+        assert!(!cancelled.run(async { mark_sent() }).await);
+        assert_eq!(sent.run(async { (current_job(), mark_sent()) }).await, (4, true));
         assert!(!sent.cancel());
-        assert!(sent.run(async { may_send() }).await);
-        assert_eq!((current_job(), may_send()), (0, true));
+        assert!(sent.run(async { mark_sent() }).await);
+        assert_eq!((current_job(), mark_sent()), (0, true));
     }
 }

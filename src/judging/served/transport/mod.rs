@@ -140,7 +140,7 @@ impl Transport {
         let mut server_errors = 0;
         for attempt in 1.. {
             let permit = self.limiter.acquire(job_requests::current_job()).await;
-            if !job_requests::may_send() {
+            if !job_requests::mark_sent() {
                 return Err(RequestError::Failed("the run was interrupted".to_owned()));
             }
             let sent = Instant::now();

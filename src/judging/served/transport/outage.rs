@@ -67,8 +67,8 @@ impl Outage {
         state.last_success.is_none() && state.failed.is_none()
     }
 
-    /// Counts a failed attempt, and returns the pause before the next one: what the server demands, else at
-    /// most the rest of the longest outage. Prints one note if the outage lasts.
+    /// Counts a failed attempt, and returns the pause before the next one. Without a demand of the server,
+    /// the pause ends before the outage exceeds the limit. Prints one note if the outage lasts.
     ///
     /// # Errors
     ///

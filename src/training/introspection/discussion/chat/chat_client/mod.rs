@@ -13,6 +13,7 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::data::cases::case::MARKED_LOCAL_ONLY;
 use crate::judging::judge::JudgeJob;
 use crate::support::network::access_token::AccessToken;
 use crate::support::network::http_client::{build_client, root_cause};
@@ -102,7 +103,7 @@ impl ChatClient {
         if self.is_local || !job.case.is_local_only() {
             return Ok(());
         }
-        Err(format!("the case is marked `local_only`, and would be sent to {}", self.url))
+        Err(format!("{MARKED_LOCAL_ONLY}, and would be sent to {}", self.url))
     }
 
     /// Returns the model and its URL.
