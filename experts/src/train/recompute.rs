@@ -31,6 +31,11 @@ impl RecomputeTape {
         let mut recomputed = Vec::new();
         let mut needs_gradient = input.track_op();
         for layer in layers {
+            if needs_gradient {
+                // The backward pass runs the layer on a variable, so this pass does too. Without a
+                // gradient, products use another kernel, which rounds differently.
+                x = Var::from_tensor(&x)?.into_inner();
+            }
             let y = layer.forward_full(&x, layout)?;
             // Frozen layers without trainable variables below need no gradient.
             needs_gradient |= y.track_op();
