@@ -1,8 +1,9 @@
-//! Safetensors files: read tensor by tensor, with a buffer of one tensor, and written atomically.
+//! Safetensors files: read tensor by tensor, with buffers of three tensors, and written atomically.
 
 use std::io::{Read, Write as _};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use candle::{DType, Tensor};
@@ -10,17 +11,24 @@ use safetensors::View;
 use safetensors::tensor::Metadata;
 use serde_json::json;
 
-use crate::checkpoints::store::tensor_store::{EncodedTensor, FileTensors, TensorStore};
+use crate::checkpoints::store::tensor_store::{
+    EncodedTensor, FileTensors, StoredTensor, TensorStore,
+};
 use crate::support::digest::HashingReader;
 use crate::support::files::atomic_file;
 
 /// Maximum header size in bytes, as in the reference implementation.
 const MAX_HEADER_LEN: u64 = 100_000_000;
 
+/// Number of tensors that wait while one is read and one is interned.
+const READ_AHEAD: usize = 1;
+
 /// Reads a file of `len` bytes. Returns its hash and the `wanted` tensors. Checks all sizes against
 /// the file size before allocating memory.
+///
+/// A thread reads and hashes the file while this one hashes and converts the tensors.
 pub(crate) fn read(
-    source: impl Read,
+    source: impl Read + Send,
     len: u64,
     file: &Arc<str>,
     store: &mut TensorStore,
@@ -28,27 +36,67 @@ pub(crate) fn read(
 ) -> Result<FileTensors> {
     let mut source = HashingReader::new(source);
     let metadata = read_header(&mut source, len)?;
-    let mut tensors = Vec::new();
-    let mut bytes = Vec::new();
-    for name in metadata.offset_keys() {
-        let info = metadata.info(&name).context("header without offsets")?;
-        bytes.resize(info.data_offsets.1 - info.data_offsets.0, 0);
-        source.read_exact(&mut bytes).with_context(|| format!("tensor `{name}` cannot be read"))?;
-        if wanted(&name) {
-            let dtype = DType::try_from(info.dtype).ok().with_context(|| {
-                format!("tensor `{name}`: type {:?} is not supported", info.dtype)
-            })?;
-            let stored = store.intern(&EncodedTensor {
-                file,
-                name: &name,
-                bytes: &bytes,
-                encoding: dtype.into(),
-                shape: &info.shape,
-            })?;
-            tensors.push((name, stored));
+    let names = metadata.offset_keys();
+    let (sender, receiver) = mpsc::sync_channel(READ_AHEAD);
+    let (used_buffers, free_buffers) = mpsc::channel::<Vec<u8>>();
+    thread::scope(|scope| {
+        let (names, metadata) = (&names, &metadata);
+        let reader = thread::Builder::new().name("weights".to_owned());
+        let reader = reader.spawn_scoped(scope, move || {
+            for name in names {
+                let buffer = free_buffers.try_recv().unwrap_or_default();
+                let bytes = read_tensor(&mut source, name, metadata, buffer);
+                let has_failed = bytes.is_err();
+                if sender.send(bytes).is_err() || has_failed {
+                    break;
+                }
+            }
+            source.digest()
+        });
+        let reader = reader.context("cannot start a thread that reads weights")?;
+        let mut tensors = Vec::new();
+        for (name, bytes) in names.iter().zip(receiver) {
+            let bytes = bytes?;
+            if wanted(name) {
+                let stored = intern(name, &bytes, metadata, file, store)?;
+                tensors.push((name.clone(), stored));
+            }
+            // Fails after the reader has ended, when it needs no buffer.
+            used_buffers.send(bytes).ok();
         }
-    }
-    Ok(FileTensors { digest: source.digest(), tensors })
+        match reader.join() {
+            Ok(digest) => Ok(FileTensors { digest, tensors }),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Reads the bytes of the next tensor into a buffer.
+fn read_tensor(
+    source: &mut impl Read,
+    name: &str,
+    metadata: &Metadata,
+    mut bytes: Vec<u8>,
+) -> Result<Vec<u8>> {
+    let (start, end) = metadata.info(name).context("header without offsets")?.data_offsets;
+    bytes.resize(end - start, 0);
+    source.read_exact(&mut bytes).with_context(|| format!("tensor `{name}` cannot be read"))?;
+    Ok(bytes)
+}
+
+/// Adds a tensor to the store.
+fn intern(
+    name: &str,
+    bytes: &[u8],
+    metadata: &Metadata,
+    file: &Arc<str>,
+    store: &mut TensorStore,
+) -> Result<StoredTensor> {
+    let info = metadata.info(name).context("header without offsets")?;
+    let dtype = DType::try_from(info.dtype)
+        .ok()
+        .with_context(|| format!("tensor `{name}`: type {:?} is not supported", info.dtype))?;
+    store.intern(&EncodedTensor { file, name, bytes, encoding: dtype.into(), shape: &info.shape })
 }
 
 /// Writes tensors to a file, atomically and with the permissions of the umask, with a buffer of one

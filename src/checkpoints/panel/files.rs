@@ -152,7 +152,7 @@ impl PanelFiles {
     }
 
     /// Opens a file. Also returns its length in bytes.
-    pub(crate) fn open(&self, name: &str) -> Result<(Box<dyn Read>, u64)> {
+    pub(crate) fn open(&self, name: &str) -> Result<(Box<dyn Read + Send>, u64)> {
         if *self == Self::Embedded {
             let bytes = self.read(name)?;
             let len = bytes.len() as u64;

@@ -123,13 +123,16 @@ impl TensorStore {
             let values = checked_quantised_rows(name, bytes, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
-        if self.placement.keeps_bf16
-            && encoding == TensorEncoding::Plain(DType::BF16)
+        let Placement { dtype, keeps_bf16, .. } = self.placement;
+        if encoding == TensorEncoding::Plain(DType::BF16)
             && shape.len() == 2
+            && (keeps_bf16 || dtype == DType::BF16)
         {
             check_len(bytes, encoding, shape)?;
             let values = Tensor::from_raw_buffer(bytes, DType::BF16, shape, &Device::Cpu)?;
             check_finite_bf16(name, &values)?;
+            let values =
+                if keeps_bf16 { values } else { values.to_device(&self.placement.device)? };
             return Ok(TensorValues { values, blocks: None });
         }
         let values = decode_values(bytes, encoding, shape)?;
@@ -172,7 +175,12 @@ impl TensorStore {
             return Ok(values);
         }
         let converted = values.to_dtype(self.placement.dtype)?;
-        check_finite(name, &converted.to_dtype(DType::F32)?).with_context(|| {
+        let check = if converted.dtype() == DType::BF16 {
+            check_finite_bf16(name, &converted)
+        } else {
+            check_finite(name, &converted.to_dtype(DType::F32)?)
+        };
+        check.with_context(|| {
             format!(
                 "out of range of {}\nhint: use --dtype bf16 or f32",
                 self.placement.dtype.as_str()

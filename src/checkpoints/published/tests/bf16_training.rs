@@ -116,7 +116,7 @@ fn bf16_gradients_are_close_to_f32() {
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_losses_and_gradients_match_cpu() {
-    let device = Device::new_cuda(0).unwrap();
+    let device = Device::new_cuda_with_stream(0).unwrap();
     let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 5e-2)] {
         for recomputes in [false, true] {
@@ -150,7 +150,7 @@ fn on_a_gpu_losses_and_gradients_match_cpu() {
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_ten_steps_match_cpu() {
-    let device = Device::new_cuda(0).unwrap();
+    let device = Device::new_cuda_with_stream(0).unwrap();
     let pairs = load_preferences(RewardTokenRole::Target, &tiny_llava(0.7).1);
     for (dtype, tolerance) in [(DType::F32, 1e-4), (DType::BF16, 1e-2)] {
         let losses = [&Device::Cpu, &device].map(|device| {

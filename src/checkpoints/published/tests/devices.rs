@@ -85,7 +85,7 @@ fn half_precision_is_close_to_reference() {
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]
 fn on_a_gpu_outputs_match_cpu() {
-    let device = Device::new_cuda(0).unwrap();
+    let device = Device::new_cuda_with_stream(0).unwrap();
     for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::BF16, 2e-2)] {
         let cpu = Placement { dtype, ..Placement::cpu() };
         let gpu = Placement { device: device.clone(), dtype, ..Placement::cpu() };
