@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use acem3_kernels::{AttendedSequence, AttentionSettings, attend};
-use candle::{Result, Tensor, bail};
+use acem3_kernels::{
+    AttendedSequence, AttentionPass, AttentionSettings, CacheShape, NewHeads, attend,
+};
+use candle::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::cache::KvCache;
@@ -20,6 +22,16 @@ pub(super) enum AttentionBatch<'a> {
     Cached(CachedBatch<'a>),
 }
 
+impl AttentionBatch<'_> {
+    /// Returns the type of the activations of a pass on a GPU.
+    pub(super) fn dtype(&self) -> Option<DType> {
+        match self {
+            Self::Full { .. } => None,
+            Self::Cached(batch) => batch.pass.map(AttentionPass::dtype),
+        }
+    }
+}
+
 /// New tokens of sequences with KV caches.
 pub(super) struct CachedBatch<'a> {
     pub(super) token_counts: &'a [usize],
@@ -27,6 +39,8 @@ pub(super) struct CachedBatch<'a> {
     pub(super) caches: &'a mut [&'a mut KvCache],
     /// Ranges of positions of each sequence that attend to all tokens of their range.
     pub(super) bidirectional: &'a [Vec<Range<usize>>],
+    /// The pass on a GPU. It replaces the caches on the CPU.
+    pub(super) pass: Option<&'a AttentionPass>,
     /// Index of the layer in the caches.
     pub(super) layer: usize,
 }
@@ -80,6 +94,8 @@ pub(super) struct DecoderAttention {
     /// Norms of each head of the queries and of the keys (Gemma 3).
     head_norms: Option<[DecoderNorm; 2]>,
     rotary: RotaryTables,
+    /// The rotary tables on the GPU of the weights, if they are on one.
+    device_tables: Option<[Tensor; 2]>,
     /// Factor of the scores.
     scale: f32,
     /// Sliding window, in tokens.
@@ -113,6 +129,8 @@ impl DecoderAttention {
         } else {
             None
         };
+        let is_on_gpu = vb.device().is_cuda();
+        let device_tables = is_on_gpu.then(|| rotary.on_device(vb.device())).transpose()?;
         let output_bias = if config.output_bias { Some(vb.get(c, "o_proj.bias")?) } else { None };
         Ok(Self {
             query: AdaptedLinear::load(vb, (heads * d, c), "q_proj")?,
@@ -123,6 +141,7 @@ impl DecoderAttention {
             output_bias,
             head_norms,
             rotary: rotary.clone(),
+            device_tables,
             scale: config.attention_scale(),
             window,
             heads,
@@ -136,22 +155,23 @@ impl DecoderAttention {
     /// # Shapes
     /// `x` and the result: `(n, c)`.
     pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
-        let positions = match batch {
-            AttentionBatch::Full { positions, .. } => positions.clone(),
-            AttentionBatch::Cached(batch) => batch.positions.clone(),
-        };
         let q = self.query.forward(x, self.bias(0))?;
         let q = q.reshape((x.dim(0)?, self.heads, self.head_size))?;
         let q = self.apply_head_norm(0, q)?;
-        let q = rope(&q, &positions, &self.rotary)?;
-        let (k, v) = self.project_keys_values(x, &positions)?;
+        let (k, v) = self.project_keys_values(x)?;
         let attended = match batch {
-            AttentionBatch::Full { batch_size, mask, .. } => {
+            AttentionBatch::Full { batch_size, positions, mask } => {
+                let (q, k) = (self.rotate(&q, positions)?, self.rotate(&k, positions)?);
                 self.forward_full(&Projected { q, k, v }, *batch_size, mask)?
             }
             AttentionBatch::Cached(batch) => {
-                batch.append(&k, &v)?;
-                self.forward_cached(&q, batch)?
+                if let Some(pass) = batch.pass {
+                    self.forward_pass(&Projected { q, k, v }, pass, batch.layer)?
+                } else {
+                    let q = self.rotate(&q, &batch.positions)?;
+                    batch.append(&self.rotate(&k, &batch.positions)?, &v)?;
+                    self.forward_cached(&q, batch)?
+                }
             }
         };
         self.output.forward(&attended, self.output_bias.as_ref())
@@ -162,8 +182,53 @@ impl DecoderAttention {
     /// # Shapes
     /// `x`: `(n, c)`.
     pub(super) fn fill_caches(&self, x: &Tensor, batch: &mut CachedBatch) -> Result<()> {
-        let (k, v) = self.project_keys_values(x, &batch.positions)?;
-        batch.append(&k, &v)
+        let (k, v) = self.project_keys_values(x)?;
+        match batch.pass {
+            Some(pass) => {
+                let tables = self.device_tables()?;
+                pass.store(batch.layer, &NewHeads { q: None, k: &k, v: &v, tables }).map(drop)
+            }
+            None => batch.append(&self.rotate(&k, &batch.positions)?, &v),
+        }
+    }
+
+    /// Returns the shape of the cache of a stack of such layers, in the type of the weights.
+    pub(super) fn cache_shape(&self, layers: usize) -> CacheShape {
+        let (kv_heads, head_size) = (self.kv_heads, self.head_size);
+        let (dtype, device) = self.key.matrix().placement();
+        CacheShape { layers, kv_heads, head_size, dtype, device }
+    }
+
+    /// Returns the number of query heads.
+    pub(super) fn heads(&self) -> usize {
+        self.heads
+    }
+
+    /// Rotates the heads of tokens by their positions.
+    fn rotate(&self, x: &Tensor, positions: &Arc<[u32]>) -> Result<Tensor> {
+        rope(x, positions, &self.rotary)
+    }
+
+    /// Computes the attention of new tokens on a GPU.
+    fn forward_pass(
+        &self,
+        projected: &Projected,
+        pass: &AttentionPass,
+        layer: usize,
+    ) -> Result<Tensor> {
+        let Projected { q, k, v } = projected;
+        let tables = self.device_tables()?;
+        let Some(q) = pass.store(layer, &NewHeads { q: Some(q), k, v, tables })? else {
+            bail!("attention without queries");
+        };
+        pass.attend(layer, &q, AttentionSettings { scale: self.scale, window: self.window })
+    }
+
+    /// Returns the rotary tables on the GPU.
+    fn device_tables(&self) -> Result<&[Tensor; 2]> {
+        let missing =
+            || candle::Error::Msg("attention on a GPU with weights on the CPU".to_owned());
+        self.device_tables.as_ref().ok_or_else(missing)
     }
 
     /// Returns the bias of query (0), key (1) or value (2).
@@ -171,13 +236,12 @@ impl DecoderAttention {
         self.biases.as_ref().and_then(|biases| biases.get(i))
     }
 
-    /// Computes keys and values of tokens, each `(n, h_kv, d)`.
-    fn project_keys_values(&self, x: &Tensor, positions: &Arc<[u32]>) -> Result<(Tensor, Tensor)> {
+    /// Computes keys and values of tokens, each `(n, h_kv, d)`, before the rotation.
+    fn project_keys_values(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
         let shape = (x.dim(0)?, self.kv_heads, self.head_size);
         let k = self.key.forward(x, self.bias(1))?.reshape(shape)?;
         let v = self.value.forward(x, self.bias(2))?.reshape(shape)?;
-        let k = self.apply_head_norm(1, k)?;
-        Ok((rope(&k, positions, &self.rotary)?, v))
+        Ok((self.apply_head_norm(1, k)?, v))
     }
 
     /// Normalises each head of the queries (0) or keys (1), if the layer has a norm for it.
@@ -186,7 +250,7 @@ impl DecoderAttention {
     /// `x` and the result: `(n, h, d)`.
     fn apply_head_norm(&self, index: usize, x: Tensor) -> Result<Tensor> {
         match self.head_norms.as_ref().and_then(|norms| norms.get(index)) {
-            Some(norm) => norm.forward(&x),
+            Some(norm) => norm.forward(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype()),
             None => Ok(x),
         }
     }
@@ -230,120 +294,16 @@ impl DecoderAttention {
         self.ungroup(&weights.matmul(&v)?, t)
     }
 
-    /// Computes the attention of each sequence over its own cache. The results do not depend on the
-    /// other sequences of the batch.
+    /// Computes the attention of each sequence over its own cache on the CPU. The results do not
+    /// depend on the other sequences of the batch.
     fn forward_cached(&self, q: &Tensor, batch: &CachedBatch) -> Result<Tensor> {
         let jobs = batch.rows().zip(batch.caches.iter()).zip(batch.bidirectional);
-        let jobs = jobs.filter_map(|((rows, cache), bidirectional)| {
-            Some((rows, cache.layers.get(batch.layer)?, bidirectional))
-        });
-        if q.device().is_cpu() {
-            let sequences: Vec<AttendedSequence> = jobs
-                .map(|(rows, cache, bidirectional)| AttendedSequence {
-                    new_tokens: rows.len(),
-                    blocks: cache.blocks(),
-                    bidirectional,
-                })
-                .collect();
-            let settings = AttentionSettings { scale: self.scale, window: self.window };
-            return attend(q, &sequences, settings);
-        }
-        let attended = jobs.map(|(rows, cache, bidirectional)| {
-            let q = q.narrow(0, rows.start, rows.len())?;
-            let mask = if bidirectional.is_empty() {
-                AttentionMask::Causal
-            } else {
-                AttentionMask::Bidirectional(bidirectional.as_slice().into())
-            };
-            self.attend_tensors(&q, cache.tensors(), &mask)
-        });
-        Tensor::cat(&attended.collect::<Result<Vec<Tensor>>>()?, 0)
-    }
-
-    /// Computes the attention of the new queries `(n, h, d)` of one sequence over its keys and values
-    /// `(h_kv, t, d)`, those of the new tokens last.
-    fn attend_tensors(
-        &self,
-        q: &Tensor,
-        parts: &[(Tensor, Tensor)],
-        mask: &AttentionMask,
-    ) -> Result<Tensor> {
-        let n = q.dim(0)?;
-        let q = self.group(&q.contiguous()?, 1)?.squeeze(0)?; // (h_kv, g·n, d)
-        let scores: Vec<Tensor> = parts
-            .iter()
-            .map(|(keys, _)| q.matmul(&keys.transpose(1, 2)?))
-            .collect::<Result<_>>()?;
-        let scores = Tensor::cat(&scores, 2)?.unsqueeze(0)?;
-        let weights = masked_softmax(&scores, n, self.scale, mask, self.window)?.squeeze(0)?;
-        let mut attended: Option<Tensor> = None;
-        let mut start = 0;
-        for (_, values) in parts {
-            let t = values.dim(1)?;
-            let part = weights.narrow(2, start, t)?.contiguous()?.matmul(values)?;
-            attended = Some(match attended {
-                Some(sum) => (sum + part)?,
-                None => part,
-            });
-            start += t;
-        }
-        let Some(attended) = attended else { bail!("attention over an empty cache") };
-        self.ungroup(&attended.unsqueeze(0)?, n)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use candle::{DType, Device};
-
-    use super::*;
-    use crate::decoder::cache::LayerCache;
-
-    /// Other devices use the composed attention. Here both run on the CPU.
-    #[test]
-    fn composed_attention_matches_the_kernel() -> Result<()> {
-        let (c, inner, tokens, new) = (24, 48, 9, 3);
-        for window in [None, Some(4)] {
-            let config: DecoderConfig = serde_json::from_value(serde_json::json!({
-                "vocab_size": 8, "hidden_size": c, "intermediate_size": inner,
-                "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2,
-                "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "rope_theta": 1e4,
-            }))
-            .map_err(candle::Error::wrap)?;
-            let d = config.head_size();
-            let weight = |rows| Tensor::randn(0f32, 1., (rows, c), &Device::Cpu);
-            let names = [("q_proj", c), ("k_proj", 2 * d), ("v_proj", 2 * d), ("o_proj", c)];
-            let tensors = names
-                .map(|(name, rows)| Ok((format!("{name}.weight"), weight(rows)?)))
-                .into_iter()
-                .collect::<Result<HashMap<_, _>>>()?;
-            let vb = VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu);
-            let rotary = RotaryTables::with_scaled_periods(d, 16, 1e4, |_, period| period);
-            let attention = DecoderAttention::load(&vb, &config, &rotary, window)?;
-            let random = |n, heads| Tensor::randn(0f32, 1., (n, heads, d), &Device::Cpu);
-            let (q, k, v) = (random(new, 6)?, random(tokens, 2)?, random(tokens, 2)?);
-            let mut cache = LayerCache::default();
-            cache.append(&k, &v, 0..tokens)?;
-            let ranges = [2..4, 5..8];
-            let sequence = AttendedSequence {
-                new_tokens: new,
-                blocks: cache.blocks(),
-                bidirectional: &ranges,
-            };
-            let settings = AttentionSettings { scale: attention.scale, window };
-            let heads_first = |x: &Tensor| x.transpose(0, 1)?.contiguous();
-            let (k, v) = (heads_first(&k)?, heads_first(&v)?);
-            let halves = [(0, 5), (5, tokens - 5)].map(|(start, len)| {
-                Ok((k.narrow(1, start, len)?.contiguous()?, v.narrow(1, start, len)?.contiguous()?))
-            });
-            let halves = halves.into_iter().collect::<Result<Vec<_>>>()?;
-            let mask = AttentionMask::Bidirectional(ranges.clone().into());
-            let composed = attention.attend_tensors(&q, &halves, &mask)?;
-            let error = (attend(&q, &[sequence], settings)? - composed)?.abs()?.max_all()?;
-            assert!(error.to_scalar::<f32>()? < 1e-6, "{error}");
-        }
-        Ok(())
+        let sequences: Vec<AttendedSequence> = jobs
+            .filter_map(|((rows, cache), bidirectional)| {
+                let blocks = cache.layers.get(batch.layer)?.blocks();
+                Some(AttendedSequence { new_tokens: rows.len(), blocks, bidirectional })
+            })
+            .collect();
+        attend(q, &sequences, AttentionSettings { scale: self.scale, window: self.window })
     }
 }

@@ -1,7 +1,7 @@
 //! Decoder layer: pre-norm attention, then a gated feed-forward block.
 
-use acem3_kernels::{Activation, activate, swiglu};
-use candle::{Result, Tensor};
+use acem3_kernels::{Activation, AttentionPass, CacheShape, activate, add_to_sum, swiglu};
+use candle::{DType, Result, Tensor};
 use candle_nn::VarBuilder;
 
 use super::attention::{AttentionBatch, CachedBatch, DecoderAttention};
@@ -70,8 +70,19 @@ impl DecoderLayer {
     /// # Shapes
     /// `x`: `(n, c)`.
     pub(super) fn fill_caches(&self, x: &Tensor, batch: &mut CachedBatch) -> Result<()> {
-        let normed = self.input_norm.forward(x)?;
+        let dtype = batch.pass.map_or(x.dtype(), AttentionPass::dtype);
+        let normed = self.input_norm.forward_to(x, dtype)?;
         self.attention.fill_caches(&normed, batch)
+    }
+
+    /// See [`DecoderAttention::cache_shape`].
+    pub(super) fn cache_shape(&self, layers: usize) -> CacheShape {
+        self.attention.cache_shape(layers)
+    }
+
+    /// Returns the number of query heads.
+    pub(super) fn heads(&self) -> usize {
+        self.attention.heads()
     }
 
     /// Runs the layer over a batch.
@@ -79,21 +90,25 @@ impl DecoderLayer {
     /// # Shapes
     /// `x` and the result: `(n, c)`, the sequences one after the other.
     pub(super) fn forward(&self, x: &Tensor, batch: &mut AttentionBatch) -> Result<Tensor> {
-        let attended = self.attention.forward(&self.input_norm.forward(x)?, batch)?;
-        let x = (x + self.apply_output_norm(0, attended)?)?;
-        let normed = self.mlp_norm.forward(&x)?;
+        // A pass on a GPU computes in the type of the weights. The sum of the layers stays in f32.
+        let inner_dtype = batch.dtype().unwrap_or(x.dtype());
+        let normed = self.input_norm.forward_to(x, inner_dtype)?;
+        let attended = self.attention.forward(&normed, batch)?;
+        let x = add_to_sum(x, &self.apply_output_norm(0, attended)?)?;
+        let normed = self.mlp_norm.forward_to(&x, inner_dtype)?;
         let (gate, up) = (self.gate.forward(&normed, None)?, self.up.forward(&normed, None)?);
         let inner = match &self.output_norms {
             Some(_) => (activate(&gate, Activation::GeluPytorchTanh)? * up)?,
             None => swiglu(&gate, &up)?,
         };
-        x + self.apply_output_norm(1, self.down.forward(&inner, None)?)?
+        let output = self.down.forward(&inner, None)?;
+        add_to_sum(&x, &self.apply_output_norm(1, output)?)
     }
 
     /// Normalises the output of attention (0) or MLP (1), if the layer has a norm for it.
     fn apply_output_norm(&self, index: usize, output: Tensor) -> Result<Tensor> {
         match self.output_norms.as_ref().and_then(|norms| norms.get(index)) {
-            Some(norm) => norm.forward(&output),
+            Some(norm) => norm.forward(&output.to_dtype(DType::F32)?),
             None => Ok(output),
         }
     }

@@ -1,6 +1,6 @@
 //! RMS norm of a decoder.
 
-use acem3_kernels::rms_norm;
+use acem3_kernels::{rms_norm, rms_norm_to};
 use candle::{DType, Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -36,5 +36,13 @@ impl DecoderNorm {
     /// `(..., size)` to `(..., size)`.
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         rms_norm(x, &self.weight, self.eps)
+    }
+
+    /// Normalises rows. The result has the type `dtype`.
+    ///
+    /// # Shapes
+    /// `(..., size)` to `(..., size)`.
+    pub(super) fn forward_to(&self, x: &Tensor, dtype: DType) -> Result<Tensor> {
+        rms_norm_to(x, &self.weight, self.eps, dtype)
     }
 }

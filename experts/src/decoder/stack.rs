@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use acem3_kernels::Matrix;
-use candle::{Result, Tensor, bail};
+use acem3_kernels::{AttentionPass, Matrix, PassSequence};
+use candle::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use super::attention::{AttentionBatch, CachedBatch};
@@ -101,6 +101,7 @@ impl LayerStack {
                 s.bidirectional.iter().map(shift).collect()
             })
             .collect();
+        let pass = self.start_pass(x, sequences, &bidirectional)?;
         let mut x = x.clone();
         for (i, layer) in self.0.iter().enumerate() {
             let mut caches: Vec<&mut KvCache> =
@@ -110,6 +111,7 @@ impl LayerStack {
                 positions: positions.clone(),
                 caches: &mut caches,
                 bidirectional: &bidirectional,
+                pass: pass.as_ref(),
                 layer: i,
             };
             if i < depth {
@@ -122,6 +124,29 @@ impl LayerStack {
             sequence.cache.advance(sequence.new_tokens);
         }
         Ok(x)
+    }
+
+    /// Describes the new tokens for the kernels of a GPU; `None` on the CPU.
+    fn start_pass(
+        &self,
+        x: &Tensor,
+        sequences: &mut [CachedSequence],
+        bidirectional: &[Vec<Range<usize>>],
+    ) -> Result<Option<AttentionPass>> {
+        let Some(layer) = self.0.first().filter(|_| x.device().is_cuda()) else {
+            return Ok(None);
+        };
+        let mut new: Vec<PassSequence> = sequences
+            .iter_mut()
+            .zip(bidirectional)
+            .map(|(sequence, bidirectional)| PassSequence {
+                new_tokens: sequence.new_tokens,
+                first_position: sequence.cache.len(),
+                cache: &mut sequence.cache.on_device,
+                bidirectional,
+            })
+            .collect();
+        AttentionPass::new(&mut new, layer.heads(), layer.cache_shape(self.0.len())).map(Some)
     }
 }
 
@@ -159,6 +184,17 @@ impl Trunk {
     /// Returns the layers, lowest first.
     pub fn layers(&self) -> &[DecoderLayer] {
         &self.layers.0
+    }
+
+    /// Returns true if the weights are in the memory of the CPU.
+    pub fn is_on_cpu(&self) -> bool {
+        self.embedding.placement().1.is_cpu()
+    }
+
+    /// Returns the type of keys and values in caches: f32 on the CPU, that of the weights on a GPU.
+    pub fn cache_dtype(&self) -> DType {
+        let (dtype, device) = self.embedding.placement();
+        if device.is_cpu() { DType::F32 } else { dtype }
     }
 
     /// Returns the embeddings of tokens.

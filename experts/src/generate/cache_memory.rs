@@ -1,5 +1,7 @@
 //! Limit on the memory of KV caches.
 
+use candle::DType;
+
 use crate::decoder::DecoderConfig;
 
 /// The part of the limit for prompt stages that are kept for later texts is one of this many.
@@ -17,10 +19,10 @@ pub(super) struct CacheMemory {
 }
 
 impl CacheMemory {
-    /// Creates a limit that is never reached.
-    pub(super) fn unlimited(config: &DecoderConfig) -> Self {
+    /// Creates a limit that is never reached, for keys and values of a type.
+    pub(super) fn unlimited(config: &DecoderConfig, dtype: DType) -> Self {
         let values = config.num_hidden_layers * config.kv_heads() * config.head_size();
-        Self { limit: u64::MAX, token_bytes: (2 * values * size_of::<f32>()) as u64 }
+        Self { limit: u64::MAX, token_bytes: (2 * values * dtype.size_in_bytes()) as u64 }
     }
 
     /// Returns true if there is room for the keys and values of this many tokens of texts.

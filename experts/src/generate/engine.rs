@@ -60,11 +60,12 @@ impl Engine {
         config: &DecoderConfig,
         settings: GenerationSettings,
     ) -> Result<Self, Error> {
+        let memory = CacheMemory::unlimited(config, trunk.cache_dtype());
         Ok(Self {
             decoder: PanelDecoder { trunk, heads },
             sampler: TextSampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
-            memory: CacheMemory::unlimited(config),
+            memory,
             counter: TokenCounter::default(),
         })
     }
@@ -231,7 +232,7 @@ impl Engine {
             trunk.forward_cached(&trunk.embed(&pending)?, &mut sequences)?
         };
         let mut parts = Vec::new();
-        let (mut rest, mut first_row) = (active, 0);
+        let (mut rest, mut first_row) = (&mut *active, 0);
         while let Some(first) = rest.first() {
             let member = first.member;
             let count = rest.iter().take_while(|text| text.member == member).count();
@@ -241,36 +242,44 @@ impl Engine {
             first_row += rows;
             rest = later;
         }
-        // The heads are independent of each other, and small ones do not keep all threads busy.
-        parts.into_par_iter().try_for_each(|(member, hidden, texts)| {
-            let logits = self.head_logits(member, &hidden, texts)?;
-            for (text, logits) in texts.iter_mut().zip(logits) {
-                text.push_logits(&logits, &self.sampler);
-            }
-            Ok(())
-        })
+        // The heads are independent of each other, and small ones do not keep all threads busy. On a GPU
+        // they run one after the other, and the program waits once per step.
+        let logits = parts
+            .into_par_iter()
+            .with_min_len(self.decoder.min_heads_per_thread())
+            .map(|(member, hidden, texts)| self.head_logits(member, &hidden, texts))
+            .collect::<Result<Vec<Tensor>, Error>>()?;
+        let logits = Tensor::cat(&logits, 0)?.to_dtype(candle::DType::F32)?.to_vec2::<f32>()?;
+        let texts = active.par_iter_mut().zip(logits);
+        texts.for_each(|(text, logits)| text.push_logits(&logits, &self.sampler));
+        Ok(())
     }
 
-    /// Runs a member's head on the rows of its texts and returns the logits `(v)` of each text.
+    /// Runs a member's head on the rows of its texts and returns the logits of each text.
+    ///
+    /// # Shapes
+    /// The result: (texts, v).
     fn head_logits(
         &self,
         member: usize,
         hidden: &Tensor,
         texts: &mut [&mut TextGeneration],
-    ) -> Result<Vec<Vec<f32>>, Error> {
+    ) -> Result<Tensor, Error> {
         let head = self.decoder.head(member)?;
         let mut sequences: Vec<CachedSequence> = texts
             .iter_mut()
             .map(|text| CachedSequence::causal(text.pending_tokens.len(), &mut text.head_cache))
             .collect();
         let hidden = head.forward_cached(&hidden.contiguous()?, &mut sequences)?;
+        if sequences.iter().all(|sequence| sequence.new_tokens == 1) {
+            return Ok(head.logits(&hidden)?);
+        }
         let last_rows = sequences.iter().scan(0u32, |end, sequence| {
             *end += sequence.new_tokens as u32;
             Some(*end - 1)
         });
         let last_rows = Tensor::from_iter(last_rows, hidden.device())?;
-        let logits = head.logits(&hidden.index_select(&last_rows, 0)?)?;
-        Ok(logits.to_dtype(candle::DType::F32)?.to_vec2::<f32>()?)
+        Ok(head.logits(&hidden.index_select(&last_rows, 0)?)?)
     }
 
     /// Returns the number of tokens that a task may take. Returns an error if it has no

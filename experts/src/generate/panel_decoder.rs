@@ -17,4 +17,10 @@ impl PanelDecoder {
         };
         self.heads.get(member).ok_or_else(missing)
     }
+
+    /// Returns the smallest number of heads that a thread computes. On a GPU it is all of them: the
+    /// device computes one after the other, and cuBLAS has one workspace for all threads.
+    pub(super) fn min_heads_per_thread(&self) -> usize {
+        if self.trunk.is_on_cpu() { 1 } else { self.heads.len().max(1) }
+    }
 }

@@ -92,6 +92,7 @@ impl PrefixCache {
             self.prefill_trunk_level(decoder, tasks, level)?;
             let members = (0..decoder.heads.len()).into_par_iter();
             let computed = members
+                .with_min_len(decoder.min_heads_per_thread())
                 .map(|member| self.prefill_head_level(decoder, member, tasks, level))
                 .collect::<Result<Vec<_>, Error>>()?;
             for (member, stages) in computed.into_iter().enumerate() {

@@ -71,6 +71,11 @@ impl AdaptedLinear {
         Ok(Self { matrix, adapter })
     }
 
+    /// Returns the matrix without the adapter.
+    pub fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
     /// Multiplies each row of `x` by the transposed matrix and adds a bias.
     ///
     /// The adapter is not merged into the matrix, so that training only computes gradients of `A`

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use acem3_kernels::{as_f32_slice, with_gradient};
-use candle::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
+use candle::{
+    CpuStorage, CustomOp1, DType, Device, DeviceLocation, Layout, Result, Shape, Tensor, bail,
+};
 use rayon::prelude::*;
 
 /// Cosines and sines of the rotary angles for each position of a context.
@@ -27,6 +29,8 @@ struct Angles {
     half: usize,
     /// Number of positions.
     context: usize,
+    /// Copies of the tables on GPUs.
+    on_devices: Mutex<Vec<(DeviceLocation, [Tensor; 2])>>,
 }
 
 /// Tables that are in use.
@@ -58,7 +62,22 @@ impl Angles {
             });
             table
         };
-        Self { cos: table(f64::cos), sin: table(f64::sin), half, context, periods }
+        let (cos, sin) = (table(f64::cos), table(f64::sin));
+        Self { cos, sin, half, context, periods, on_devices: Mutex::default() }
+    }
+
+    /// Returns the copies of the tables on a device, each `(context, d / 2)`. All users share them.
+    fn on_device(&self, device: &Device) -> Result<[Tensor; 2]> {
+        // A thread that panicked while it held the lock left a complete list.
+        let mut copies = self.on_devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let location = device.location();
+        if let Some((_, tables)) = copies.iter().find(|(place, _)| *place == location) {
+            return Ok(tables.clone());
+        }
+        let copy = |table: &[f32]| Tensor::from_slice(table, (self.context, self.half), device);
+        let tables = [copy(&self.cos)?, copy(&self.sin)?];
+        copies.push((location, tables.clone()));
+        Ok(tables)
     }
 }
 
@@ -86,6 +105,11 @@ impl RotaryTables {
         let angles = Arc::new(Angles::new(periods, context));
         shared_tables().push(Arc::downgrade(&angles));
         Self(angles)
+    }
+
+    /// Returns all cosines and sines on a device, each `(context, d / 2)`.
+    pub(crate) fn on_device(&self, device: &Device) -> Result<[Tensor; 2]> {
+        self.0.on_device(device)
     }
 
     /// Returns the cosines and sines of positions, each `(n, 1, d / 2)`.

@@ -164,7 +164,7 @@ pub struct AnswererArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
     /// Use at most this much memory for answers in progress, such as 800M or 8G; affects speed, not
-    /// results [default: half of what is free; no limit on a GPU]
+    /// results [default: half of what is free, four fifths on a GPU]
     #[arg(long, value_name = "SIZE", env = "ACEM3_MEMORY", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Ask MODEL of the server; for vLLM, the name of an adapter is a model too
@@ -194,8 +194,8 @@ impl AnswersArgs {
 }
 
 impl AnswererArgs {
-    /// Returns the limit on the memory for answers in progress: by default half of the free memory on a
-    /// CPU, and none on a GPU.
+    /// Returns the limit on the memory for answers in progress: by default half of the free memory of a
+    /// CPU, and four fifths of that of a GPU.
     pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
         memory_limit(self.memory, placement)
     }

@@ -140,6 +140,12 @@ impl Panel {
         }
     }
 
+    /// Returns true if equal jobs have equal verdicts, bit for bit. On a GPU, cuBLAS chooses its kernels by
+    /// the number of texts that are computed together.
+    pub(super) fn is_reproducible(&self) -> bool {
+        self.placement.device.is_cpu()
+    }
+
     /// Returns the number of samples of each text in a run; 1 if the run writes no analyses.
     pub(super) fn samples(&self, run: JudgeOptions) -> SampleCount {
         let own =
@@ -154,6 +160,10 @@ impl Panel {
         let weights = self.placement.weight_type();
         if weights != DType::F32.as_str() {
             provenance.insert("weights".to_owned(), weights.to_owned());
+        }
+        if !self.placement.device.is_cpu() {
+            let gpu = format!("inputs of products, keys and values in {weights}");
+            provenance.insert("gpu".to_owned(), gpu);
         }
         if self.has_byte_products {
             let products = "inputs of q8_0 and q4k weights in 8 bits";

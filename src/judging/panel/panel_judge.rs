@@ -178,6 +178,10 @@ impl Judge for PanelJudge {
         self.panel.limits.as_ref()
     }
 
+    fn is_reproducible(&self) -> bool {
+        self.panel.is_reproducible()
+    }
+
     fn computed_usage(&self) -> Option<ServerUsage> {
         let mut usage = ServerUsage::default();
         for group in &self.panel.groups {

@@ -95,6 +95,10 @@ impl Judge for PanelReplicas {
         self.first.limits()
     }
 
+    fn is_reproducible(&self) -> bool {
+        self.first.is_reproducible()
+    }
+
     fn parallel_batches(&self) -> usize {
         1 + self.others.len()
     }

@@ -9,6 +9,7 @@ use candle::quantized::GgmlDType;
 use candle::{DType, Device};
 use clap::ValueEnum;
 
+use crate::support::process::limits;
 use crate::support::terminal::progress::print_lines;
 
 /// The device and element type of a panel's weights.
@@ -123,6 +124,19 @@ impl FromStr for DeviceChoice {
     }
 }
 
+/// Returns the free memory of a device in bytes, if it is known.
+pub fn free_memory(device: &Device) -> Option<u64> {
+    match device {
+        Device::Cpu => limits::free_memory(),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => {
+            let (free, _) = device.cuda_stream().context().mem_get_info().ok()?;
+            Some(free as u64)
+        }
+        _ => None,
+    }
+}
+
 /// Opens the device of `--device`.
 ///
 /// `auto` selects the first GPU if the program was built with CUDA, otherwise the CPU. An
@@ -135,7 +149,7 @@ pub fn open_device(device: &DeviceChoice) -> Result<Device> {
     match device {
         DeviceChoice::Cpu => Ok(Device::Cpu),
         DeviceChoice::Auto if !cfg!(feature = "cuda") => Ok(Device::Cpu),
-        DeviceChoice::Auto => Ok(Device::new_cuda(0).unwrap_or_else(|error| {
+        DeviceChoice::Auto => Ok(open_gpu(0).unwrap_or_else(|error| {
             print_lines(&format!("computing on the CPU: {}", describe_error(&error)));
             Device::Cpu
         })),
@@ -144,7 +158,7 @@ pub fn open_device(device: &DeviceChoice) -> Result<Device> {
              hint: build it with `cargo build --release --features cuda`, or use --device cpu"
         ),
         DeviceChoice::Cuda(numbers) => match numbers.as_slice() {
-            [n] => Device::new_cuda(*n).map_err(|error| {
+            [n] => open_gpu(*n).map_err(|error| {
                 let problem = describe_error(&error);
                 anyhow!("--device cuda:{n}: {problem}\nhint: use --device cpu")
             }),
@@ -154,6 +168,20 @@ pub fn open_device(device: &DeviceChoice) -> Result<Device> {
             ),
         },
     }
+}
+
+/// Opens a GPU.
+#[cfg_attr(feature = "cuda", expect(unsafe_code, reason = "each tensor would create two events"))]
+fn open_gpu(number: usize) -> candle::Result<Device> {
+    // `new_cuda` has a stream for each thread, and the work of threads is then not in order.
+    let device = Device::new_cuda_with_stream(number)?;
+    #[cfg(feature = "cuda")]
+    if let Device::Cuda(device) = &device {
+        // SAFETY: the events order the work of several streams, and this device has one stream, which all
+        // threads use.
+        unsafe { device.disable_event_tracking() };
+    }
+    Ok(device)
 }
 
 /// Returns the first line of a driver error, or a clear message for a missing driver.

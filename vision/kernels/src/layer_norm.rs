@@ -1,10 +1,11 @@
 //! Layer normalisation (Ba, Kiros and Hinton 2016) over the last dimension.
 
-use candle::{CpuStorage, CustomOp3, D, Layout, Result, Shape, Tensor, bail};
+use candle::{CpuStorage, CustomOp3, D, DType, Layout, Result, Shape, Tensor, bail};
 use candle_nn::{Init, VarBuilder};
 use rayon::prelude::*;
 
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
+use crate::gpu::layers;
 use crate::reduce::{sum_blocks, sum_by};
 
 /// A layer norm: `(x − mean) / √(variance + eps) · weight + bias` over the last dimension.
@@ -31,6 +32,10 @@ impl LayerNorm {
     /// # Shapes
     /// (…, n) → (…, n).
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let is_f32 = [x, &self.weight, &self.bias].iter().all(|x| x.dtype() == DType::F32);
+        if is_f32 && layers::has_kernels(&[x, &self.weight, &self.bias]) {
+            return layers::layer_norm(x, &self.weight, &self.bias, self.eps);
+        }
         if !is_cpu_f32(x) {
             return self.forward_composed(x);
         }

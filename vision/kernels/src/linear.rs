@@ -31,7 +31,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
         matmul_transposed(x, weight)?
     };
     match bias {
-        Some(bias) => y.broadcast_add(bias),
+        Some(bias) => y.broadcast_add(&bias.to_dtype(y.dtype())?),
         None => Ok(y),
     }
 }

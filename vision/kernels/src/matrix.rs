@@ -70,6 +70,15 @@ impl Matrix {
         vb.get((rows, columns), name).map(Self::Dense)
     }
 
+    /// Returns the type and the device of products without conversion: those of the values, or f32
+    /// for blocks.
+    pub fn placement(&self) -> (DType, Device) {
+        match self {
+            Self::Dense(weight) => (weight.dtype(), weight.device().clone()),
+            Self::Blocks { bytes, .. } => (DType::F32, bytes.device().clone()),
+        }
+    }
+
     /// Computes `x · matrixᵀ + bias`, like [`linear`].
     ///
     /// # Shapes

@@ -1,10 +1,11 @@
 //! Root-mean-square normalisation (Llama's `LlamaRMSNorm` in transformers' `modeling_llama.py`).
 
-use candle::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
+use candle::{CpuStorage, CustomOp2, D, DType, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use crate::custom_gradient::with_gradients;
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32, to_f32_vec};
+use crate::gpu::layers;
 use crate::reduce::sum_of_products;
 
 /// `x / sqrt(mean(x²) + eps) * weight`.
@@ -15,7 +16,22 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     if is_cpu_f32(x) {
         return x.contiguous()?.apply_op2(weight, RmsNorm { eps: eps as f32 });
     }
-    composed(x, weight, eps)
+    rms_norm_to(x, weight, eps, x.dtype())
+}
+
+/// Computes [`rms_norm`] with a result of the type `dtype`.
+///
+/// # Shapes
+/// As [`rms_norm`].
+pub fn rms_norm_to(x: &Tensor, weight: &Tensor, eps: f64, dtype: DType) -> Result<Tensor> {
+    let is_f32 = [x.dtype(), weight.dtype()] == [DType::F32; 2];
+    if is_f32 && layers::has_kernels(&[x, weight]) {
+        return layers::rms_norm(x, weight, eps, dtype);
+    }
+    if is_cpu_f32(x) {
+        return rms_norm(x, weight, eps)?.to_dtype(dtype);
+    }
+    composed(x, weight, eps)?.to_dtype(dtype)
 }
 
 /// Computes [`rms_norm`] from candle's operations.

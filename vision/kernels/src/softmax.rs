@@ -13,6 +13,10 @@ use crate::reduce::sum_by;
 /// # Shapes
 /// (…, n) → (…, n).
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
+    if x.device().is_cuda() && !x.track_op() {
+        // candle's kernel has no backward pass.
+        return candle_nn::ops::softmax_last_dim(&x.contiguous()?);
+    }
     if is_cpu_f32(x) { x.contiguous()?.apply_op1(Softmax) } else { softmax_composed(x) }
 }
 

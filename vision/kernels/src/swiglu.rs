@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::custom_gradient::with_gradients;
 use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32, to_f32_vec};
 use crate::exp::sigmoid;
+use crate::gpu::layers;
 
 /// Computes `gate * sigmoid(gate) * up`, elementwise.
 ///
@@ -15,6 +16,9 @@ use crate::exp::sigmoid;
 pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(gate) {
         return gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu);
+    }
+    if layers::has_kernels(&[gate, up]) {
+        return layers::swiglu(gate, up);
     }
     composed(gate, up)
 }

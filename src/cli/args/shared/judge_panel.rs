@@ -9,8 +9,7 @@ use super::samples::SamplesArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::judging::panel::JudgeOptions;
-use crate::support::device::{DeviceChoice, DtypeChoice, Placement};
-use crate::support::process::limits::free_memory;
+use crate::support::device::{DeviceChoice, DtypeChoice, Placement, free_memory};
 
 /// Default of `--batch-size`.
 const DEFAULT_BATCH_SIZE: u32 = 64;
@@ -38,7 +37,7 @@ pub struct JudgePanelArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
     /// Use at most this much memory for texts in progress, such as 800M or 8G; affects speed,
-    /// not results [default: half of what is free; no limit on a GPU]
+    /// not results [default: half of what is free, four fifths on a GPU]
     #[arg(long, value_name = "SIZE", env = "ACEM3_MEMORY", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Judge each pair in one presentation order only: half the cost, no protection against
@@ -89,18 +88,20 @@ impl JudgePanelArgs {
         flags.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 
-    /// Returns the limit on the memory for texts in progress: by default half of the free memory on a CPU,
-    /// and none on a GPU.
+    /// Returns the limit on the memory for texts in progress: by default half of the free memory of a
+    /// CPU, and four fifths of that of a GPU.
     pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
         memory_limit(self.memory, placement)
     }
 }
 
 /// Returns the limit on the memory for texts in progress: the one of the user, or half of the free memory
-/// on a CPU, or none on a GPU.
+/// of a CPU and four fifths of that of a GPU.
 pub(in crate::cli::args) fn memory_limit(limit: Option<u64>, placement: &Placement) -> Option<u64> {
-    let default = || placement.device.is_cpu().then(free_memory).flatten();
-    limit.or_else(|| default().map(|bytes| bytes / 2))
+    let device = &placement.device;
+    // On a CPU, other programs need the rest. On a GPU, passes over long prompts need it.
+    let share = |bytes: u64| if device.is_cpu() { bytes / 2 } else { bytes / 5 * 4 };
+    limit.or_else(|| free_memory(device).map(share))
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.

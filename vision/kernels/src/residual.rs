@@ -1,0 +1,16 @@
+//! The sum of the outputs of decoder layers.
+
+use candle::{Result, Tensor};
+
+use crate::gpu::layers;
+
+/// Adds the output of a layer, which may have another type, to the sum of the layers. Differentiable.
+///
+/// # Shapes
+/// `sum`, `output` and the result have equal shapes. The result has the type of `sum`.
+pub fn add_to_sum(sum: &Tensor, output: &Tensor) -> Result<Tensor> {
+    if sum.dtype() == output.dtype() || !layers::has_kernels(&[sum, output]) {
+        return sum + output.to_dtype(sum.dtype())?;
+    }
+    layers::add(sum, output)
+}
