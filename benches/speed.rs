@@ -153,8 +153,8 @@ impl RandomPanel {
 
     /// Decodes after a prompt, all members together.
     fn decode(&self, (trunk_cache, head_caches): &(KvCache, Vec<KvCache>)) -> Result<()> {
-        let mut trunk_caches = vec![trunk_cache.clone(); MEMBERS];
-        let mut head_caches = head_caches.clone();
+        let mut trunk_caches: Vec<KvCache> = (0..MEMBERS).map(|_| trunk_cache.fork()).collect();
+        let mut head_caches: Vec<KvCache> = head_caches.iter().map(KvCache::fork).collect();
         let mut next = vec![1u32; MEMBERS];
         for _ in 0..DECODED_TOKENS {
             let sequence = |cache| CachedSequence::causal(1, cache);
