@@ -2,8 +2,8 @@
 
 Usage: make_llava.py OUT TEXT…
 
-Needs torch, safetensors and tokenizers. The tokenizer learns its pieces from the text files. The decoder's projections
-to the residual stream are small, so that the logits are those of an untrained model: texts run up to their budget.
+Needs torch, safetensors and tokenizers. The tokenizer learns its pieces from the text files. Texts end at random,
+after 15 tokens on average.
 """
 
 import json

@@ -20,7 +20,7 @@ use crate::support::files::atomic_file;
 /// Maximum header size in bytes, as in the reference implementation.
 const MAX_HEADER_LEN: u64 = 100_000_000;
 
-/// Number of tensors that wait while one is read and one is interned.
+/// Length of the queue between the thread that reads tensors and the one that converts them.
 const READ_AHEAD: usize = 1;
 
 /// Reads a file of `len` bytes. Returns its hash and the `wanted` tensors. Checks all sizes against

@@ -94,8 +94,6 @@ pub(super) struct DecoderAttention {
     /// Norms of each head of the queries and of the keys (Gemma 3).
     head_norms: Option<[DecoderNorm; 2]>,
     rotary: RotaryTables,
-    /// The rotary tables on the GPU of the weights, if they are on one.
-    device_tables: Option<[Tensor; 2]>,
     /// Factor of the scores.
     scale: f32,
     /// Sliding window, in tokens.
@@ -129,8 +127,6 @@ impl DecoderAttention {
         } else {
             None
         };
-        let is_on_gpu = vb.device().is_cuda();
-        let device_tables = is_on_gpu.then(|| rotary.on_device(vb.device())).transpose()?;
         let output_bias = if config.output_bias { Some(vb.get(c, "o_proj.bias")?) } else { None };
         Ok(Self {
             query: AdaptedLinear::load(vb, (heads * d, c), "q_proj")?,
@@ -141,7 +137,6 @@ impl DecoderAttention {
             output_bias,
             head_norms,
             rotary: rotary.clone(),
-            device_tables,
             scale: config.attention_scale(),
             window,
             heads,
@@ -185,8 +180,8 @@ impl DecoderAttention {
         let (k, v) = self.project_keys_values(x)?;
         match batch.pass {
             Some(pass) => {
-                let tables = self.device_tables()?;
-                pass.store(batch.layer, &NewHeads { q: None, k: &k, v: &v, tables }).map(drop)
+                let tables = &self.rotary.on_device(k.device())?;
+                pass.fill(batch.layer, &NewHeads { k: &k, v: &v, tables })
             }
             None => batch.append(&self.rotate(&k, &batch.positions)?, &v),
         }
@@ -217,18 +212,9 @@ impl DecoderAttention {
         layer: usize,
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
-        let tables = self.device_tables()?;
-        let Some(q) = pass.store(layer, &NewHeads { q: Some(q), k, v, tables })? else {
-            bail!("attention without queries");
-        };
+        let tables = &self.rotary.on_device(k.device())?;
+        let q = pass.store(layer, q, &NewHeads { k, v, tables })?;
         pass.attend(layer, &q, AttentionSettings { scale: self.scale, window: self.window })
-    }
-
-    /// Returns the rotary tables on the GPU.
-    fn device_tables(&self) -> Result<&[Tensor; 2]> {
-        let missing =
-            || candle::Error::Msg("attention on a GPU with weights on the CPU".to_owned());
-        self.device_tables.as_ref().ok_or_else(missing)
     }
 
     /// Returns the bias of query (0), key (1) or value (2).

@@ -100,7 +100,7 @@ impl KvCache {
         fork
     }
 
-    /// Marks all tokens as shared with another cache: later tokens are added to blocks of their own.
+    /// Marks all blocks as shared with another cache. Later tokens go into new blocks.
     pub(crate) fn share(&mut self) {
         for layer in &mut self.layers {
             layer.shared_blocks = layer.blocks.len();

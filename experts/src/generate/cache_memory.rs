@@ -19,7 +19,7 @@ pub(super) struct CacheMemory {
 }
 
 impl CacheMemory {
-    /// Creates a limit that is never reached, for keys and values of a type.
+    /// Creates an unlimited budget for caches with keys and values in `dtype`.
     pub(super) fn unlimited(config: &DecoderConfig, dtype: DType) -> Self {
         let values = config.num_hidden_layers * config.kv_heads() * config.head_size();
         Self { limit: u64::MAX, token_bytes: (2 * values * dtype.size_in_bytes()) as u64 }

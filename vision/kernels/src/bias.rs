@@ -1,6 +1,6 @@
 //! Addition of a bias to every row.
 
-use candle::{CpuStorage, CustomOp1, CustomOp2, DType, Layout, Result, Shape, Tensor, bail};
+use candle::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use crate::elements::{ROW_BLOCK, as_f32_slice, is_cpu_f32};
@@ -13,14 +13,11 @@ use crate::reduce::{accumulate, sum_blocks};
 /// `x` (…, n), `bias` (n) → (…, n).
 pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(x) {
-        x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias)
-    } else if bias.rank() == 1
-        && layers::has_kernels(&[x, bias])
-        && [x.dtype(), bias.dtype()] == [DType::F32; 2]
-    {
-        layers::add_bias(x, bias)
-    } else {
-        add_bias_composed(x, bias)
+        return x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias);
+    }
+    match layers::add_bias(x, bias)? {
+        Some(y) => Ok(y),
+        None => add_bias_composed(x, bias),
     }
 }
 

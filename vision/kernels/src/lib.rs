@@ -4,8 +4,8 @@
 //! candle's fused softmax and layer norm silently drop gradients. Its composed versions make about
 //! six passes over memory. Its row sum, which is the gradient of every bias, is not vectorised. On
 //! the CPU in f32, each operation here makes one pass and has its own backward pass. On other
-//! devices and for other dtypes it is composed of candle's differentiable operations. Tests check
-//! that both versions agree.
+//! devices and for other dtypes it is composed of candle's differentiable operations. On a GPU,
+//! tensors that need no gradient go to the kernels of the module `gpu`. Tests check that all versions agree.
 //!
 //! Threads share the work in blocks of a fixed number of rows, and sums over blocks are added in
 //! block order. So results do not depend on the number of threads.

@@ -9,8 +9,11 @@ use crate::gpu::layers;
 /// # Shapes
 /// `sum`, `output` and the result have equal shapes. The result has the type of `sum`.
 pub fn add_to_sum(sum: &Tensor, output: &Tensor) -> Result<Tensor> {
-    if sum.dtype() == output.dtype() || !layers::has_kernels(&[sum, output]) {
-        return sum + output.to_dtype(sum.dtype())?;
+    if sum.dtype() == output.dtype() {
+        return sum + output;
     }
-    layers::add(sum, output)
+    match layers::add(sum, output)? {
+        Some(sum) => Ok(sum),
+        None => sum + output.to_dtype(sum.dtype())?,
+    }
 }

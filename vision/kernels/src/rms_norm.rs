@@ -13,9 +13,6 @@ use crate::reduce::sum_of_products;
 /// # Shapes
 /// `x`: `(..., c)`, `weight`: `(c)`; the result has the shape of `x`.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-    if is_cpu_f32(x) {
-        return x.contiguous()?.apply_op2(weight, RmsNorm { eps: eps as f32 });
-    }
     rms_norm_to(x, weight, eps, x.dtype())
 }
 
@@ -24,14 +21,15 @@ pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
 /// # Shapes
 /// As [`rms_norm`].
 pub fn rms_norm_to(x: &Tensor, weight: &Tensor, eps: f64, dtype: DType) -> Result<Tensor> {
-    let is_f32 = [x.dtype(), weight.dtype()] == [DType::F32; 2];
-    if is_f32 && layers::has_kernels(&[x, weight]) {
-        return layers::rms_norm(x, weight, eps, dtype);
+    if let Some(y) = layers::rms_norm(x, weight, eps, dtype)? {
+        return Ok(y);
     }
-    if is_cpu_f32(x) {
-        return rms_norm(x, weight, eps)?.to_dtype(dtype);
-    }
-    composed(x, weight, eps)?.to_dtype(dtype)
+    let y = if is_cpu_f32(x) {
+        x.contiguous()?.apply_op2(weight, RmsNorm { eps: eps as f32 })?
+    } else {
+        composed(x, weight, eps)?
+    };
+    y.to_dtype(dtype)
 }
 
 /// Computes [`rms_norm`] from candle's operations.

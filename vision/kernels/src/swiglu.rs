@@ -17,10 +17,10 @@ pub fn swiglu(gate: &Tensor, up: &Tensor) -> Result<Tensor> {
     if is_cpu_f32(gate) {
         return gate.contiguous()?.apply_op2(&up.contiguous()?, SwiGlu);
     }
-    if layers::has_kernels(&[gate, up]) {
-        return layers::swiglu(gate, up);
+    match layers::swiglu(gate, up)? {
+        Some(y) => Ok(y),
+        None => composed(gate, up),
     }
-    composed(gate, up)
 }
 
 /// Computes [`swiglu`] from candle's operations.

@@ -5,56 +5,70 @@
 
 use candle::{DType, Result, Shape, Tensor, bail};
 
-use super::launch::{KernelModule, Launch, Parameter, address, type_name, uninitialized};
+use super::launch::{
+    KernelModule, Launch, Parameter, address, kernel_module, type_name, uninitialized,
+};
 use super::pass::{AttentionPass, NewHeads, TaskRecords};
 use super::tasks::ROWS;
 use crate::attention::AttentionSettings;
 
-/// Returns the kernels of a file.
-macro_rules! kernel_module {
-    ($name:literal) => {
-        KernelModule {
-            name: concat!("acem3-", $name),
-            ptx: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")),
-        }
-    };
-}
-
 const STORE: KernelModule = kernel_module!("store");
 const FEW_ROWS: KernelModule = kernel_module!("rows");
 const TILES: KernelModule = kernel_module!("tiles");
-/// Threads of a block of the kernel for few rows.
-const THREADS: u32 = 256;
-/// Threads of a block of the kernel on the tensor cores, and of the one that joins partial results.
+/// Threads per block of `attend_rows`.
+const ROW_THREADS: u32 = 256;
+/// Threads per block of `attend_tiles`.
 const TILE_THREADS: u32 = 128;
-/// Threads of a block that stores the key of a token.
+/// Threads per block of `combine`.
+const COMBINE_THREADS: u32 = 128;
+/// Threads per block of `store`.
 const STORE_THREADS: u32 = 64;
 
 impl AttentionPass {
-    /// Rotates queries and keys by the positions of their tokens, and stores keys and values of a
-    /// layer. Returns the rotated queries.
-    ///
-    /// # Shapes
-    /// The result: (n, h, d).
+    /// Rotates keys by the positions of their tokens and stores keys and values of a layer.
     ///
     /// # Errors
     /// The tensors do not fit the pass, or a position exceeds the tables.
-    pub fn store(&self, layer: usize, heads: &NewHeads) -> Result<Option<Tensor>> {
+    pub fn fill(&self, layer: usize, heads: &NewHeads) -> Result<()> {
+        self.store_heads(layer, None, heads)
+    }
+
+    /// Stores keys and values like [`Self::fill`], and returns the rotated queries.
+    ///
+    /// # Shapes
+    /// `q` and the result: (n, h, d).
+    ///
+    /// # Errors
+    /// As [`Self::fill`].
+    pub fn store(&self, layer: usize, q: &Tensor, heads: &NewHeads) -> Result<Tensor> {
+        self.check_queries(layer, q)?;
+        let q = q.contiguous()?;
+        let rotated = uninitialized(q.shape(), q.dtype(), q.device())?;
+        self.store_heads(layer, Some([&q, &rotated]), heads)?;
+        Ok(rotated)
+    }
+
+    /// Stores keys and values. `queries`: the queries and the tensor for the rotated ones.
+    fn store_heads(
+        &self,
+        layer: usize,
+        queries: Option<[&Tensor; 2]>,
+        heads: &NewHeads,
+    ) -> Result<()> {
         self.check_new_heads(layer, heads)?;
         let (k, v) = (heads.k.contiguous()?, heads.v.contiguous()?);
-        let q = heads.q.map(Tensor::contiguous).transpose()?;
-        let empty = |q: &Tensor| uninitialized(q.shape(), q.dtype(), q.device());
-        let rotated = q.as_ref().map(empty).transpose()?;
-        let query_heads = if q.is_some() { self.group * self.shape.kv_heads } else { 0 };
-        let optional = |x: &Option<Tensor>| x.as_ref().map_or(Ok(0), address);
+        let (query_heads, [q, rotated]) = match queries {
+            Some([q, rotated]) => (q.dim(1)?, [address(q)?, address(rotated)?]),
+            None => (0, [0; 2]),
+        };
         let parameters = [
-            Parameter::Address(optional(&q)?),
+            Parameter::Address(q),
             Parameter::Address(address(&k)?),
             Parameter::Address(address(&v)?),
             Parameter::Address(address(&heads.tables[0])?),
             Parameter::Address(address(&heads.tables[1])?),
             Parameter::Address(self.record_address(self.layout.rows)?),
-            Parameter::Address(optional(&rotated)?),
+            Parameter::Address(rotated),
             Parameter::Int(layer as i32),
             Parameter::Int(query_heads as i32),
             Parameter::Int(self.shape.kv_heads as i32),
@@ -67,8 +81,7 @@ impl AttentionPass {
             threads: STORE_THREADS,
             parameters: &parameters,
         };
-        launch.start(k.device().as_cuda_device()?)?;
-        Ok(rotated)
+        launch.start(k.device().as_cuda_device()?)
     }
 
     /// Computes the attention of rotated queries over the stored keys and values of a layer.
@@ -93,7 +106,7 @@ impl AttentionPass {
             if tasks.count > 0 {
                 let kernel = format!("attend_rows_{dtype}_d{}_r{rows}", padded_head_size(d)?);
                 let blocks = self.shape.kv_heads * self.group.div_ceil(rows);
-                task.start(FEW_ROWS, &kernel, (tasks, blocks), THREADS)?;
+                task.start(FEW_ROWS, &kernel, (tasks, blocks), ROW_THREADS)?;
             }
         }
         let tiles = self.layout.tiles;
@@ -108,7 +121,7 @@ impl AttentionPass {
             module: FEW_ROWS,
             kernel: &format!("combine_{dtype}"),
             grid: (self.layout.combinations.count, heads),
-            threads: TILE_THREADS,
+            threads: COMBINE_THREADS,
             parameters: &parameters,
         };
         launch.start(q.device().as_cuda_device()?)?;

@@ -18,7 +18,7 @@ pub struct CacheShape {
     pub head_size: usize,
     /// f32, f16 or bf16.
     pub dtype: DType,
-    /// The GPU.
+    /// GPU that holds the cache.
     pub device: Device,
 }
 
@@ -63,12 +63,12 @@ pub struct DeviceCache {
 }
 
 impl DeviceCache {
-    /// Marks all tokens as shared with another cache: later tokens are added to blocks of their own.
+    /// Marks all blocks as shared with another cache. Later tokens go into new blocks.
     pub fn share(&mut self) {
         self.shared_blocks = self.blocks.len();
     }
 
-    /// Checks that all blocks have a shape, and together this number of tokens.
+    /// Checks the shape of all blocks, and the number of tokens in the cache.
     pub(super) fn check(&self, tokens: usize, shape: &CacheShape) -> Result<()> {
         for DeviceBlock { memory, capacity, .. } in self.blocks.iter().map(AsRef::as_ref) {
             let expected = [shape.layers, 2, shape.kv_heads, *capacity, shape.head_size];

@@ -13,6 +13,17 @@ pub(super) struct KernelModule {
     pub(super) ptx: &'static str,
 }
 
+/// Returns the kernels of a file, by its name without the extension.
+macro_rules! kernel_module {
+    ($name:literal) => {
+        KernelModule {
+            name: concat!("acem3-", $name),
+            ptx: include_str!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")),
+        }
+    };
+}
+pub(super) use kernel_module;
+
 /// Returns the address of a contiguous tensor on a GPU.
 pub(super) fn address(tensor: &Tensor) -> Result<i64> {
     let (storage, layout) = tensor.storage_and_layout();

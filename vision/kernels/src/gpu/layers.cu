@@ -60,26 +60,25 @@ template <typename T> __device__ void swiglu(const T* gate, const T* up, T* out,
     write(out + at, g);
 }
 
+// Adds four elements.
+template <typename T> __device__ inline void add_four(const float* x, const T* y, float* out) {
+    float a[4], b[4];
+    load(a, x, true);
+    load(b, y, true);
+    for (int i = 0; i < 4; ++i) a[i] += b[i];
+    write(out, a);
+}
+
 // x + y.
 template <typename T> __device__ void add(const float* x, const T* y, float* out, long long count) {
     const long long at = first_element();
-    if (at >= count) return;
-    float a[4], b[4];
-    load(a, x + at, true);
-    load(b, y + at, true);
-    for (int i = 0; i < 4; ++i) a[i] += b[i];
-    write(out + at, a);
+    if (at < count) add_four(x + at, y + at, out + at);
 }
 
 // Adds a bias of `size` values to each row.
 extern "C" __global__ void add_bias_f32(const float* x, const float* bias, float* out, long long count, int size) {
     const long long at = first_element();
-    if (at >= count) return;
-    float a[4], b[4];
-    load(a, x + at, true);
-    load(b, bias + at % size, true);
-    for (int i = 0; i < 4; ++i) a[i] += b[i];
-    write(out + at, a);
+    if (at < count) add_four(x + at, bias + at % size, out + at);
 }
 
 #define LAYERS(T, name)                                                                                                \

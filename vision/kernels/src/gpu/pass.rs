@@ -21,10 +21,8 @@ pub struct PassSequence<'a> {
     pub bidirectional: &'a [Range<usize>],
 }
 
-/// Queries, keys and values of the new tokens of a pass in one layer, before the rotation.
+/// Keys and values of the new tokens of a pass in one layer, before the rotation.
 pub struct NewHeads<'a> {
-    /// (n, h, d); `None` if the layer only fills the caches.
-    pub q: Option<&'a Tensor>,
     /// (n, `h_kv`, d).
     pub k: &'a Tensor,
     /// (n, `h_kv`, d).
@@ -155,15 +153,12 @@ impl AttentionPass {
         self.shape.dtype
     }
 
-    /// Checks new heads and the rotary tables.
+    /// Checks keys, values and rotary tables.
     pub(super) fn check_new_heads(&self, layer: usize, heads: &NewHeads) -> Result<()> {
         self.check_layer(layer)?;
         let (kv_heads, d) = (self.shape.kv_heads, self.shape.head_size);
         self.check_heads(heads.k, kv_heads)?;
         self.check_heads(heads.v, kv_heads)?;
-        if let Some(q) = heads.q {
-            self.check_heads(q, self.group * kv_heads)?;
-        }
         for table in heads.tables {
             let (rows, half) = table.dims2()?;
             if half * 2 != d || table.dtype() != DType::F32 {
@@ -177,7 +172,7 @@ impl AttentionPass {
         Ok(())
     }
 
-    /// Checks rotated queries.
+    /// Checks queries.
     pub(super) fn check_queries(&self, layer: usize, q: &Tensor) -> Result<()> {
         self.check_layer(layer)?;
         self.check_heads(q, self.group * self.shape.kv_heads)

@@ -1,20 +1,20 @@
-//! Division of a pass into the tasks of the attention kernels.
+//! The tasks into which a pass is split for the attention kernels.
 
 use candle::DType;
 
 use super::device_cache::CacheShape;
 
-/// Query rows that a block of the kernel for few rows processes.
+/// Query rows per thread block of `attend_rows`.
 pub(super) const ROWS: usize = 8;
-/// Query rows that a block of the kernel for many rows processes.
+/// Query rows per thread block of `attend_tiles`.
 const TILE_ROWS: usize = 64;
-/// Most keys of a task for few rows. Several tasks process a longer sequence, so that a few sequences
-/// keep the GPU busy.
+/// Most keys of a task of `attend_rows`. A longer sequence is split into several tasks, so that a few
+/// sequences keep the GPU busy.
 const SPLIT_KEYS: usize = 512;
 /// Most new tokens of a sequence whose keys are split.
 const MAX_SPLIT_TOKENS: usize = 16;
 
-/// Rows of one sequence that a block of a kernel processes, and the positions of their keys.
+/// The work of one thread block: some rows of a sequence, and a range of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowTask {
     pub(super) sequence: usize,
@@ -27,7 +27,7 @@ pub(super) struct RowTask {
     pub(super) partial: Option<usize>,
 }
 
-/// A row whose keys several tasks share. Its partial results have the indices `first`, `first + step`,
+/// A row whose keys are split over several tasks. Its partial results have the indices `first`, `first + step`,
 /// and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Combination {
@@ -40,11 +40,11 @@ pub(super) struct Combination {
 /// The tasks of a pass for each kernel.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    /// One row and one query head per key head, any type.
+    /// For `attend_rows` with one row per thread block.
     pub(super) single_rows: Vec<RowTask>,
-    /// Few rows, any type.
+    /// For `attend_rows` with [`ROWS`] rows per thread block.
     pub(super) few_rows: Vec<RowTask>,
-    /// Many rows, on the tensor cores.
+    /// For `attend_tiles`.
     pub(super) tiles: Vec<RowTask>,
     /// Rows with partial results.
     pub(super) combinations: Vec<Combination>,
@@ -61,7 +61,7 @@ pub(super) struct SequenceLength {
 }
 
 impl Tasks {
-    /// Divides sequences. The division of a sequence does not depend on the others. `group`: query
+    /// Splits each sequence into tasks, independently of the others. `group` is the number of query
     /// heads per key head.
     pub(super) fn new(sequences: &[SequenceLength], group: usize, shape: &CacheShape) -> Self {
         let has_tiles =
@@ -94,7 +94,7 @@ impl Tasks {
         tasks
     }
 
-    /// Divides the keys of a task.
+    /// Splits the keys of a task.
     fn split(&mut self, task: RowTask) -> Vec<RowTask> {
         let count = task.end_key.div_ceil(SPLIT_KEYS);
         let (first, step) = (self.partial_rows, task.rows);

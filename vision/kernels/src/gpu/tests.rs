@@ -109,7 +109,7 @@ impl TestAttention<'_> {
                 let pass = AttentionPass::new(&mut [new], self.heads, self.shape.clone())?;
                 let k = &self.to_gpu(&sequence.k, start..start + count)?;
                 let v = &self.to_gpu(&sequence.v, start..start + count)?;
-                pass.store(layer, &NewHeads { q: None, k, v, tables: &tables })?;
+                pass.fill(layer, &NewHeads { k, v, tables: &tables })?;
                 cache.share();
                 start += count;
             }
@@ -130,8 +130,7 @@ impl TestAttention<'_> {
             .collect();
         let pass = AttentionPass::new(&mut new, self.heads, self.shape.clone())?;
         let (q, k, v) = (Tensor::cat(&qs, 0)?, Tensor::cat(&ks, 0)?, Tensor::cat(&vs, 0)?);
-        let heads = NewHeads { q: Some(&q), k: &k, v: &v, tables: &tables };
-        let Some(q) = pass.store(layer, &heads)? else { candle::bail!("no queries") };
+        let q = pass.store(layer, &q, &NewHeads { k: &k, v: &v, tables: &tables })?;
         pass.attend(layer, &q, self.settings)
     }
 }
