@@ -45,7 +45,7 @@ fn load_panel_judge(single_order: bool) -> anyhow::Result<PanelJudge> {
         &Placement::cpu(),
         HubDownloads::default(),
     )?;
-    Ok(PanelJudge::new(panel, JudgeOptions { single_order, ..JudgeOptions::default() }))
+    PanelJudge::new(panel, JudgeOptions { single_order, ..JudgeOptions::default() })
 }
 
 /// Judges all pairs in batches of `batch_size`.

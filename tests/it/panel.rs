@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use acem3::checkpoints::hub::HubDownloads;
 use acem3::checkpoints::panel::files::PanelFiles;
@@ -9,7 +10,7 @@ use acem3::data::cases;
 use acem3::data::cases::SourceOptions;
 use acem3::data::images::ImageReader;
 use acem3::judging::judge::{Judge, JudgeJob};
-use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions, PanelReplicas};
+use acem3::judging::panel::{JudgeOptions, Panel, PanelJudge, PanelOptions};
 use acem3::support::device::Placement;
 use acem3_vision::ImageLimits;
 use candle::DType;
@@ -60,7 +61,7 @@ fn copied_panel_has_equal_provenance() {
             Panel::load(files, PanelOptions::default(), &Placement::cpu(), HubDownloads::default())
                 .unwrap();
         assert!(panel.trunk_layers() > 0, "the members share no layers");
-        PanelJudge::new(panel, JudgeOptions::default()).provenance()
+        PanelJudge::new(panel, JudgeOptions::default()).unwrap().provenance()
     };
     let folder = PanelFiles::Folder(dir.path().to_owned());
     assert_eq!(load(&folder), load(&PanelFiles::Embedded));
@@ -78,7 +79,7 @@ fn changed_weight_or_setting_changes_name() {
         )
         .unwrap();
         let options = JudgeOptions::default();
-        PanelJudge::new(panel, options).name()
+        PanelJudge::new(panel, options).unwrap().name()
     };
     let original = copy_panel();
     let changed_weight = copy_panel();
@@ -103,17 +104,24 @@ fn expected_scores(dtype: DType) -> Vec<Vec<f64>> {
 
 /// Returns the expected scores of three demo cases, with at most this memory for texts.
 fn scores_on(placement: &Placement, memory: Option<u64>) -> Vec<Vec<f64>> {
-    scores(&mut load_judge(placement).with_memory(memory.unwrap_or(u64::MAX)))
+    let panel = load_panel(placement).with_memory(memory);
+    scores(&mut PanelJudge::new(panel, JudgeOptions::default()).unwrap())
 }
 
-fn load_judge(placement: &Placement) -> PanelJudge {
+fn load_panel(placement: &Placement) -> Panel {
     let options = PanelOptions::default();
-    let panel = Panel::load(&PanelFiles::Embedded, options, placement, HubDownloads::default());
-    PanelJudge::new(panel.unwrap(), JudgeOptions::default())
+    Panel::load(&PanelFiles::Embedded, options, placement, HubDownloads::default()).unwrap()
 }
 
 /// Returns the expected scores of three demo cases.
 fn scores(judge: &mut dyn Judge) -> Vec<Vec<f64>> {
+    let verdicts = judge.judge(&demo_jobs()).unwrap();
+    let verdicts = verdicts.into_iter().map(Result::unwrap);
+    verdicts.map(|verdict| verdict.expected_scores()).collect()
+}
+
+/// Returns the jobs of three demo cases.
+fn demo_jobs() -> Vec<JudgeJob> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo");
     let mut images = ImageReader::new(demo.clone(), ImageLimits::default());
     let cases = cases::open(&demo, &SourceOptions::default()).unwrap();
@@ -122,10 +130,7 @@ fn scores(judge: &mut dyn Judge) -> Vec<Vec<f64>> {
         case: case.into(),
         responses: vec![0, 1],
     };
-    let jobs: Vec<JudgeJob> = cases.flatten().take(3).map(job).collect();
-    let verdicts = judge.judge(&jobs).unwrap();
-    let verdicts = verdicts.into_iter().map(Result::unwrap);
-    verdicts.map(|verdict| verdict.expected_scores()).collect()
+    cases.flatten().take(3).map(job).collect()
 }
 
 /// The files of the embedded panel are f16, so f16 in memory gives bit-identical results. bf16 has
@@ -170,17 +175,45 @@ fn matrices_that_do_not_fit_blocks_are_named() {
 /// Two copies get two jobs and one.
 #[test]
 fn copies_of_a_panel_share_the_jobs() {
-    let copies = [Placement::cpu(), Placement::cpu()].map(|placement| load_judge(&placement));
-    let single_name = copies[0].name();
-    let mut replicas = PanelReplicas::new(copies.into()).unwrap();
-    assert_eq!(replicas.parallel_batches(), 2);
-    assert_eq!(replicas.name(), single_name);
-    assert_eq!(replicas.device().split(", cpu").count(), 2);
-    assert_eq!(scores(&mut replicas), expected_scores(DType::F32));
+    let on_devices = |copies| PanelJudge::on_devices(copies, JudgeOptions::default(), 2);
+    let load = |_| load_panel(&Placement::cpu());
+    let single_name = PanelJudge::new(load(0), JudgeOptions::default()).unwrap().name();
+    let mut judge = on_devices(vec![load(0), load(1)]).unwrap();
+    assert_eq!(judge.name(), single_name);
+    assert_eq!(judge.device().split(", cpu").count(), 2);
+    assert_eq!(scores(&mut judge), expected_scores(DType::F32));
     let other = Placement { dtype: DType::BF16, ..Placement::cpu() };
-    let different = vec![load_judge(&Placement::cpu()), load_judge(&other)];
-    let error = PanelReplicas::new(different).err().unwrap().to_string();
+    let different = vec![load(0), load_panel(&other)];
+    let error = on_devices(different).err().unwrap().to_string();
     assert!(error.contains("differ"), "{error}");
+}
+
+/// Jobs that start while others are in progress have the verdicts of jobs that start together. Cancelled
+/// jobs never finish, and do not disturb later ones.
+#[test]
+fn jobs_may_start_at_any_time_and_be_cancelled() {
+    let panel = load_panel(&Placement::cpu());
+    let mut judge = PanelJudge::new(panel, JudgeOptions::default()).unwrap();
+    let jobs = demo_jobs();
+    let queue = judge.queue().unwrap();
+    for (number, job) in (0..).zip(&jobs) {
+        queue.submit(number, job.clone());
+    }
+    assert_eq!(queue.cancel_unsent(), jobs.len());
+    assert!(queue.next_finished(Duration::ZERO).unwrap().is_none());
+    let mut found = Vec::new();
+    for (number, job) in (10..).zip(&jobs) {
+        queue.submit(number, job.clone());
+        found.extend(queue.next_finished(Duration::from_millis(20)).unwrap());
+    }
+    while let Some(finished) = queue.next_finished(Duration::from_secs(60)).unwrap() {
+        found.push(finished);
+    }
+    found.sort_by_key(|finished| finished.number);
+    let numbers: Vec<u64> = found.iter().map(|finished| finished.number).collect();
+    assert_eq!(numbers, [10, 11, 12]);
+    let found = found.into_iter().map(|finished| finished.result.unwrap().expected_scores());
+    assert_eq!(found.collect::<Vec<_>>(), expected_scores(DType::F32));
 }
 
 /// With little memory, texts wait for each other. Their scores do not change.

@@ -1,7 +1,7 @@
 //! Several samples of an analysis: texts that split where several tokens are probable.
 
 use acem3_experts::generate::{
-    Engine, GenerationSettings, GenerationTask, PrefixCache, TextAlternative,
+    Engine, GenerationSettings, GenerationTask, PrefixCache, TaskQueue, TextAlternative,
 };
 use serde_json::Value;
 
@@ -14,12 +14,15 @@ const SETTINGS: GenerationSettings = GenerationSettings { analysis_tokens: 12, s
 /// Returns the texts of all tasks.
 fn texts(engine: &Engine, tasks: Vec<GenerationTask>) -> Vec<Vec<TextAlternative>> {
     let mut results = vec![Vec::new(); tasks.len()];
-    let mut cache = PrefixCache::default();
-    let mut finish = |task: usize, texts: Result<Vec<TextAlternative>, _>| {
-        results[task] = texts?;
-        Ok(Vec::new())
-    };
-    engine.generate_queue(tasks, &mut cache, &mut finish).unwrap();
+    let (mut cache, mut queue) = (PrefixCache::default(), TaskQueue::default());
+    for task in tasks {
+        engine.enqueue(&mut queue, task);
+    }
+    while !queue.is_empty() {
+        for task in engine.step(&mut queue, &mut cache).unwrap() {
+            results[task.number] = task.texts.unwrap();
+        }
+    }
     results
 }
 

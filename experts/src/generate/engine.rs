@@ -1,7 +1,5 @@
 //! Batched text generation with the decoder of a panel.
 
-use std::collections::VecDeque;
-
 use candle::Tensor;
 use rayon::prelude::*;
 
@@ -11,8 +9,9 @@ use super::panel_decoder::PanelDecoder;
 use super::prefix_cache::PrefixCache;
 use super::sampler::TextSampler;
 use super::task::{GenerationSettings, GenerationTask};
-use super::tasks_in_progress::TasksInProgress;
-use super::text_alternative::{TaskTexts, TextAlternative};
+use super::task_queue::{TaskQueue, WaitingTask};
+use super::tasks_in_progress::FinishedTask;
+use super::text_alternative::TextAlternative;
 use super::text_generation::TextGeneration;
 use super::token_counts::{TokenCounter, TokenCounts};
 use crate::decoder::{CachedSequence, DecoderConfig, Head, Trunk};
@@ -28,16 +27,6 @@ pub struct Engine {
     /// Memory for keys and values.
     pub(super) memory: CacheMemory,
     counter: TokenCounter,
-}
-
-/// Gets the index of a task and its texts when all of them have ended, and returns further tasks.
-pub type FinishTask<'a> = dyn FnMut(usize, TaskTexts) -> Result<Vec<GenerationTask>, Error> + 'a;
-
-/// A task whose text has not started.
-struct WaitingTask {
-    index: usize,
-    tokens: TaskTokens,
-    task: GenerationTask,
 }
 
 /// Number of tokens that a task may take.
@@ -125,94 +114,70 @@ impl Engine {
     ) -> Result<Vec<Result<Vec<Rating>, Error>>, Error> {
         let mut results: Vec<Result<Vec<Rating>, Error>> =
             tasks.iter().map(|_| Ok(Vec::new())).collect();
-        self.generate_queue(tasks.to_vec(), prefix_cache, &mut |task, texts| {
-            results[task] = texts.map(TextAlternative::average);
-            Ok(Vec::new())
-        })?;
+        let mut queue = TaskQueue::default();
+        for task in tasks {
+            self.enqueue(&mut queue, task.clone());
+        }
+        while !queue.is_empty() {
+            for FinishedTask { number, texts } in self.step(&mut queue, prefix_cache)? {
+                if let Some(result) = results.get_mut(number) {
+                    *result = texts.map(TextAlternative::average);
+                }
+            }
+        }
         Ok(results)
     }
 
-    /// Generates the texts of each task, like [`Self::generate`]. When all texts of a task have ended,
-    /// `finish` gets its index and the texts, and returns the tasks that can start now. Their indices
-    /// follow those of the earlier tasks.
-    ///
-    /// When a task ends and its memory is free, the next one starts.
-    pub fn generate_queue(
-        &self,
-        tasks: Vec<GenerationTask>,
-        prefix_cache: &mut PrefixCache,
-        finish: &mut FinishTask<'_>,
-    ) -> Result<(), Error> {
-        let mut count = 0;
-        let mut waiting = VecDeque::new();
-        self.enqueue(tasks, &mut count, &mut waiting, finish)?;
-        let mut active = TasksInProgress::default();
-        loop {
-            self.start_texts(&mut waiting, &mut active, prefix_cache)?;
-            let mut texts = active.texts();
-            if texts.is_empty() {
-                return Ok(());
-            }
-            self.decode_step(&mut texts)?;
-            for (index, texts) in active.take_finished() {
-                let next = finish(index, texts)?;
-                self.enqueue(next, &mut count, &mut waiting, finish)?;
-            }
-        }
+    /// Adds a task to a queue and returns its number: 0 for the first task of the queue, and so on.
+    pub fn enqueue(&self, queue: &mut TaskQueue, task: GenerationTask) -> usize {
+        let tokens = self.count_tokens(&task);
+        queue.push(task, tokens)
     }
 
-    /// Adds tasks to those that wait. `count` is the number of tasks so far. A task that cannot start
-    /// ends at once.
-    fn enqueue(
+    /// Starts the waiting tasks that the memory has room for, in their order, and adds a token to each
+    /// text in progress. Returns the tasks whose texts have all ended.
+    ///
+    /// Tasks may be added to the queue between two steps. Each task starts as soon as there is room.
+    ///
+    /// # Errors
+    ///
+    /// A tensor operation fails. The queue cannot be used any more.
+    pub fn step(
         &self,
-        tasks: Vec<GenerationTask>,
-        count: &mut usize,
-        waiting: &mut VecDeque<WaitingTask>,
-        finish: &mut FinishTask<'_>,
-    ) -> Result<(), Error> {
-        let mut new = VecDeque::from(tasks);
-        while let Some(task) = new.pop_front() {
-            let index = *count;
-            *count += 1;
-            match self.count_tokens(&task) {
-                Ok(tokens) => waiting.push_back(WaitingTask { index, tokens, task }),
-                Err(error) => new.extend(finish(index, Err(error))?),
-            }
+        queue: &mut TaskQueue,
+        prefix_cache: &mut PrefixCache,
+    ) -> Result<Vec<FinishedTask>, Error> {
+        self.start_texts(queue, prefix_cache)?;
+        let mut finished = queue.take_rejected();
+        let mut texts = queue.active.texts();
+        if !texts.is_empty() {
+            self.decode_step(&mut texts)?;
+            finished.extend(queue.active.take_finished());
         }
-        Ok(())
+        Ok(finished)
     }
 
     /// Starts waiting texts in their order, as far as the memory allows.
     fn start_texts(
         &self,
-        waiting: &mut VecDeque<WaitingTask>,
-        active: &mut TasksInProgress,
+        queue: &mut TaskQueue,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
-        let mut used = active.tokens();
-        let mut started = Vec::new();
-        while let Some(next) = waiting.pop_front() {
-            if !self.memory.has_room(used + next.tokens.total) && used > 0 {
-                waiting.push_front(next);
-                break;
-            }
-            used += next.tokens.total;
-            started.push(next);
-        }
+        let started = queue.take_startable(self.memory);
         if started.is_empty() {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|started| &started.task).collect();
         let kept = self.memory.prefix_tokens();
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
-        for ((trunk, head), WaitingTask { index, tokens, task }) in caches.into_iter().zip(started)
+        for ((trunk, head), WaitingTask { number, tokens, task }) in caches.into_iter().zip(started)
         {
             let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
                 .with_evidence(tokens.evidence);
             self.counter.add_evaluation(tokens.prompt);
-            active.add(index, tokens.total, text);
+            queue.active.add(number, tokens.total, text);
         }
-        active.sort();
+        queue.active.sort();
         Ok(())
     }
 

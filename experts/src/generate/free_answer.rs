@@ -8,6 +8,7 @@ use candle::{DType, Tensor};
 use super::engine::Engine;
 use super::prefix_cache::PrefixCache;
 use super::task::{GenerationTask, ImageTokens};
+use super::task_queue::starts_texts;
 use crate::Error;
 use crate::decoder::{CachedSequence, KvCache};
 use crate::prompt::{PromptToken, StagedPrompt};
@@ -34,10 +35,50 @@ pub struct FreeAnswer {
     pub prompt_tokens: usize,
 }
 
+/// An answer of a queue that has ended.
+pub struct FinishedAnswer {
+    /// Its number in the queue.
+    pub number: usize,
+    /// The answer, or why there is none.
+    pub result: Result<FreeAnswer, Error>,
+}
+
+/// Answers of a member that wait, and those in progress. A prompt may be added while others are in
+/// progress.
+pub struct AnswerQueue {
+    member: usize,
+    max_tokens: usize,
+    /// Number of prompts so far.
+    count: usize,
+    waiting: VecDeque<WaitingAnswer>,
+    /// Prompts that cannot be answered.
+    rejected: Vec<FinishedAnswer>,
+    active: Vec<ActiveAnswer>,
+}
+
+impl AnswerQueue {
+    /// Creates an empty queue. `max_tokens`: the token budget of an answer.
+    pub fn new(member: usize, max_tokens: usize) -> Self {
+        Self {
+            member,
+            max_tokens,
+            count: 0,
+            waiting: VecDeque::new(),
+            rejected: Vec::new(),
+            active: Vec::new(),
+        }
+    }
+
+    /// Returns true if no answer waits or is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.rejected.is_empty() && self.active.is_empty()
+    }
+}
+
 /// An answer in progress.
 struct ActiveAnswer {
-    /// Index of its task.
-    index: usize,
+    /// Its number in the queue.
+    number: usize,
     /// Tokens that it may take, prompt and answer.
     capacity: usize,
     prompt_tokens: usize,
@@ -58,7 +99,7 @@ enum AnswerEnd {
 
 /// A task whose answer has not started. The prompt of the task lacks its last token.
 struct WaitingAnswer {
-    index: usize,
+    number: usize,
     capacity: usize,
     prompt_tokens: usize,
     task: GenerationTask,
@@ -82,40 +123,65 @@ impl Engine {
         max_tokens: usize,
         prefix_cache: &mut PrefixCache,
     ) -> Result<Vec<Result<FreeAnswer, Error>>, Error> {
-        let mut results: Vec<Option<Result<FreeAnswer, Error>>> =
-            tasks.iter().map(|_| None).collect();
-        let mut waiting = VecDeque::new();
-        for (index, task) in tasks.iter().enumerate() {
-            match self.prepare_answer(member, index, task, max_tokens) {
-                Ok(answer) => waiting.push_back(answer),
-                Err(error) => results[index] = Some(Err(error)),
-            }
-        }
-        let mut active: Vec<ActiveAnswer> = Vec::new();
-        loop {
-            self.start_answers(&mut waiting, &mut active, prefix_cache)?;
-            if active.is_empty() {
-                break;
-            }
-            self.answer_step(member, &mut active, max_tokens)?;
-            for done in active.extract_if(.., |answer| answer.end.is_some()) {
-                let index = done.index;
-                results[index] = Some(self.finish_answer(done));
-            }
-        }
+        let mut queue = AnswerQueue::new(member, max_tokens);
         let missing = || Err(Error::Template("a prompt has no answer".to_owned()));
-        Ok(results.into_iter().map(|result| result.unwrap_or_else(missing)).collect())
+        let mut results: Vec<Result<FreeAnswer, Error>> = tasks.iter().map(|_| missing()).collect();
+        for task in tasks {
+            self.enqueue_answer(&mut queue, task);
+        }
+        while !queue.is_empty() {
+            for FinishedAnswer { number, result } in self.step_answers(&mut queue, prefix_cache)? {
+                if let Some(place) = results.get_mut(number) {
+                    *place = result;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// Adds a prompt to a queue and returns its number: 0 for the first prompt of the queue, and so on.
+    pub fn enqueue_answer(&self, queue: &mut AnswerQueue, task: &AnswerTask) -> usize {
+        let number = queue.count;
+        queue.count += 1;
+        match self.prepare_answer(queue, number, task) {
+            Ok(answer) => queue.waiting.push_back(answer),
+            Err(error) => queue.rejected.push(FinishedAnswer { number, result: Err(error) }),
+        }
+        number
+    }
+
+    /// Starts the waiting answers that the memory has room for, in their order, and adds a token to each
+    /// answer in progress. Returns those that have ended.
+    ///
+    /// # Errors
+    ///
+    /// There is no such member, or a tensor operation fails. The queue cannot be used any more.
+    pub fn step_answers(
+        &self,
+        queue: &mut AnswerQueue,
+        prefix_cache: &mut PrefixCache,
+    ) -> Result<Vec<FinishedAnswer>, Error> {
+        self.start_answers(queue, prefix_cache)?;
+        let mut finished = std::mem::take(&mut queue.rejected);
+        if !queue.active.is_empty() {
+            self.answer_step(queue)?;
+            for done in queue.active.extract_if(.., |answer| answer.end.is_some()) {
+                let number = done.number;
+                finished.push(FinishedAnswer { number, result: self.finish_answer(done) });
+            }
+        }
+        Ok(finished)
     }
 
     /// Checks a task, and takes the last token off its prompt: the first forward pass of the answer
     /// processes it.
     fn prepare_answer(
         &self,
-        member: usize,
-        index: usize,
+        queue: &AnswerQueue,
+        number: usize,
         task: &AnswerTask,
-        max_tokens: usize,
     ) -> Result<WaitingAnswer, Error> {
+        let AnswerQueue { member, max_tokens, .. } = *queue;
         let AnswerTask { mut prompt, image } = task.clone();
         let task = GenerationTask { member, prompt, image, format: Arc::from([]), samples: 1 };
         let counted = self.count_tokens(&task)?;
@@ -135,21 +201,23 @@ impl Engine {
         };
         prompt.stages.retain(|stage| !stage.is_empty());
         let task = GenerationTask { prompt, ..task };
-        Ok(WaitingAnswer { index, capacity, prompt_tokens: tokens, task, last })
+        Ok(WaitingAnswer { number, capacity, prompt_tokens: tokens, task, last })
     }
 
     /// Starts waiting answers in their order, as far as the memory allows.
     fn start_answers(
         &self,
-        waiting: &mut VecDeque<WaitingAnswer>,
-        active: &mut Vec<ActiveAnswer>,
+        queue: &mut AnswerQueue,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
-        let mut used: usize = active.iter().map(|answer| answer.capacity).sum();
+        if !starts_texts(queue.waiting.len(), queue.active.len()) {
+            return Ok(());
+        }
+        let mut used: usize = queue.active.iter().map(|answer| answer.capacity).sum();
         let mut started = Vec::new();
-        while let Some(next) = waiting.pop_front() {
+        while let Some(next) = queue.waiting.pop_front() {
             if !self.memory.has_room(used + next.capacity) && used > 0 {
-                waiting.push_front(next);
+                queue.waiting.push_front(next);
                 break;
             }
             used += next.capacity;
@@ -162,8 +230,8 @@ impl Engine {
         let kept = self.memory.prefix_tokens();
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         let started = started.into_iter().zip(caches);
-        active.extend(started.map(|(answer, (trunk_cache, head_cache))| ActiveAnswer {
-            index: answer.index,
+        queue.active.extend(started.map(|(answer, (trunk_cache, head_cache))| ActiveAnswer {
+            number: answer.number,
             capacity: answer.capacity,
             prompt_tokens: answer.prompt_tokens,
             trunk_cache,
@@ -176,13 +244,9 @@ impl Engine {
     }
 
     /// Adds a token to each answer.
-    fn answer_step(
-        &self,
-        member: usize,
-        active: &mut [ActiveAnswer],
-        max_tokens: usize,
-    ) -> Result<(), Error> {
-        let (trunk, head) = (&self.decoder.trunk, self.decoder.head(member)?);
+    fn answer_step(&self, queue: &mut AnswerQueue) -> Result<(), Error> {
+        let (trunk, head) = (&self.decoder.trunk, self.decoder.head(queue.member)?);
+        let (active, max_tokens) = (&mut queue.active, queue.max_tokens);
         let pending: Vec<u32> = active.iter().map(|answer| answer.pending).collect();
         let mut sequences: Vec<CachedSequence> = (active.iter_mut())
             .map(|answer| CachedSequence::causal(1, &mut answer.trunk_cache))

@@ -6,13 +6,18 @@ use std::collections::hash_map::Entry;
 use super::text_alternative::TaskTexts;
 use super::text_generation::TextGeneration;
 
-/// Index of a task, and its texts.
-type FinishedTask = (usize, TaskTexts);
+/// A task of a queue whose texts have all ended.
+pub struct FinishedTask {
+    /// Its number in the queue.
+    pub number: usize,
+    /// Its texts, or the error that ended one of them.
+    pub texts: TaskTexts,
+}
 
 /// A text in progress.
 struct ActiveText {
-    /// Index of its task.
-    index: usize,
+    /// Number of its task.
+    number: usize,
     text: TextGeneration,
 }
 
@@ -54,9 +59,19 @@ pub(super) struct TasksInProgress {
 
 impl TasksInProgress {
     /// Adds a task with its first text, which may take this many tokens.
-    pub(super) fn add(&mut self, index: usize, tokens: usize, text: TextGeneration) {
-        self.texts.push(ActiveText { index, text });
-        self.open.insert(index, OpenTask { tokens, active: 1, finished: Ok(Vec::new()) });
+    pub(super) fn add(&mut self, number: usize, tokens: usize, text: TextGeneration) {
+        self.texts.push(ActiveText { number, text });
+        self.open.insert(number, OpenTask { tokens, active: 1, finished: Ok(Vec::new()) });
+    }
+
+    /// Returns true if no task is in progress.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Returns the number of texts in progress.
+    pub(super) fn text_count(&self) -> usize {
+        self.texts.len()
     }
 
     /// Returns the number of tokens that all tasks may take.
@@ -78,12 +93,12 @@ impl TasksInProgress {
     /// that have no text in progress, with their texts.
     pub(super) fn take_finished(&mut self) -> Vec<FinishedTask> {
         let split = |active: &mut ActiveText| {
-            let index = active.index;
-            active.text.take_splits().into_iter().map(move |text| ActiveText { index, text })
+            let number = active.number;
+            active.text.take_splits().into_iter().map(move |text| ActiveText { number, text })
         };
         let splits: Vec<ActiveText> = self.texts.iter_mut().flat_map(split).collect();
-        for ActiveText { index, .. } in &splits {
-            if let Some(task) = self.open.get_mut(index) {
+        for ActiveText { number, .. } in &splits {
+            if let Some(task) = self.open.get_mut(number) {
                 task.active += 1;
             }
         }
@@ -91,12 +106,13 @@ impl TasksInProgress {
         self.texts.extend(splits);
         let mut finished = Vec::new();
         for done in self.texts.extract_if(.., |active| active.text.is_done()) {
-            let Entry::Occupied(mut task) = self.open.entry(done.index) else {
+            let Entry::Occupied(mut task) = self.open.entry(done.number) else {
                 continue;
             };
             task.get_mut().finish(done.text);
             if task.get().active == 0 {
-                finished.push((done.index, task.remove().into_alternatives()));
+                let texts = task.remove().into_alternatives();
+                finished.push(FinishedTask { number: done.number, texts });
             }
         }
         if has_new {

@@ -9,7 +9,7 @@ use crate::cli::args::{FormArgs, JudgePanelArgs};
 use crate::judging::judge::Judge;
 use crate::judging::judge::scripted::{ScriptedJudge, ScriptedSettings};
 use crate::judging::knowledge::JudgeKnowledge;
-use crate::judging::panel::{Panel, PanelJudge, PanelOptions, PanelReplicas};
+use crate::judging::panel::{Panel, PanelJudge, PanelOptions};
 use crate::support::network::service_url::looks_like_url;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -77,13 +77,10 @@ pub(super) fn load_judge(
             ));
         }
         let panel = panel.with_memory(args.memory_limit(&placement));
-        copies.push(PanelJudge::new(panel, run));
+        copies.push(panel);
     }
-    let judge: Box<dyn Judge> = match copies.len() {
-        1 => Box::new(copies.remove(0)),
-        _ => Box::new(PanelReplicas::new(copies)?),
-    };
-    Ok((judge, hub))
+    let judge = PanelJudge::on_devices(copies, run, args.batch_size as usize)?;
+    Ok((Box::new(judge), hub))
 }
 
 /// Why a served judge takes no samples.

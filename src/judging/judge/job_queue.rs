@@ -30,6 +30,9 @@ pub trait JobQueue {
     /// Starts a job under a number.
     fn submit(&mut self, number: u64, job: JudgeJob);
 
+    /// Returns what an interrupt does, for the user.
+    fn interrupt_note(&self) -> &'static str;
+
     /// Ends all jobs that have cost nothing yet. Returns their number; they never finish.
     fn cancel_unsent(&mut self) -> usize;
 

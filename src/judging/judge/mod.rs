@@ -100,11 +100,6 @@ pub trait Judge {
         None
     }
 
-    /// Returns the number of batches that the judge computes at the same time.
-    fn parallel_batches(&self) -> usize {
-        1
-    }
-
     /// Returns why no prompt can hold a text, for example because it has more tokens than the
     /// context; `None` if a prompt may hold it. A run asks once per text, so that it does not
     /// tokenise a long response again for each pair.

@@ -115,11 +115,6 @@ impl Panel {
         })
     }
 
-    /// Returns the index of the conclusion model among the members: it comes after the experts.
-    pub(super) fn conclusion_member(&self) -> usize {
-        self.rubric.aspects.len()
-    }
-
     /// Limits the memory for keys and values, in bytes; `None` for no limit. Groups of members that share
     /// a trunk get equal parts. Affects speed, not verdicts.
     #[must_use]

@@ -10,15 +10,14 @@ use acem3_experts::Rating;
 use anyhow::{Context as _, Result, ensure};
 use tokio::sync::oneshot;
 
-use super::engine_thread::EngineThread;
 use super::load::Panel;
-use super::local_task::{LocalRequest, LocalTask};
 use super::options::JudgeOptions;
+use super::scheduling::{LocalRequest, LocalTask, MemberThread};
 use crate::judging::judge::MemberError;
 use crate::judging::provenance::Provenance;
 
 /// The members of a panel that this process computes, with a copy on each device. A thread per device
-/// computes the waiting tasks in batches. An evaluation does not depend on the rest of its batch.
+/// computes the tasks. An evaluation does not depend on the other tasks in progress.
 pub struct LocalMembers {
     panel: Arc<Panel>,
     devices: Vec<String>,
@@ -94,11 +93,11 @@ impl LocalMembers {
     }
 }
 
-/// Starts the thread of a device. It ends when the queue is dropped, after the texts in progress.
+/// Starts the thread of a device. It ends when the queue is dropped.
 fn start_thread(panel: Arc<Panel>) -> Result<Sender<LocalRequest>> {
     let (queue, requests) = channel();
-    let engine = EngineThread::new(panel, requests);
+    let members = MemberThread::new(panel, requests);
     let thread = thread::Builder::new().name("local members".to_owned());
-    thread.spawn(move || engine.run()).context("cannot start the thread of the checkpoints")?;
+    thread.spawn(move || members.run()).context("cannot start the thread of the checkpoints")?;
     Ok(queue)
 }

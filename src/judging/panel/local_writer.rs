@@ -1,16 +1,15 @@
-//! A checkpoint in memory that writes free text, in batches.
+//! A checkpoint in memory that writes free text. Requests may start while others are in progress.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use acem3_experts::Error;
-use acem3_experts::generate::{AnswerTask, FreeAnswer};
+use acem3_experts::generate::{AnswerQueue, AnswerTask, FinishedAnswer, FreeAnswer};
 use acem3_experts::prompt::{PromptPiece, StagedPrompt, tokenize_pieces};
 use anyhow::{Context as _, Result, bail};
 
-use super::group_cache::GroupCache;
 use super::load::Panel;
-use super::response_pass::to_unscored;
+use super::scheduling::{GroupCache, JobWindow, to_unscored};
 use super::trunk_group::TrunkGroup;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::Unscored;
@@ -19,25 +18,22 @@ use crate::judging::judge::text_writer::{
     FinishedText, TextRequest, TextSampling, TextWriter, WriterSettings, WrittenText,
 };
 
-/// Duration of a batch, so that little is lost when the program stops.
-const BATCH_SECONDS: f64 = 8.0;
 /// The member that writes: all members of a published checkpoint are the same model.
 const MEMBER: usize = 0;
 /// Name of the member in the hashes of the panel.
 const MEMBER_NAME: &str = "expression";
 
-/// A checkpoint that writes free text. A text does not depend on its batch.
+/// A checkpoint that writes free text. A text does not depend on the others in progress.
 pub struct LocalWriter {
     panel: Panel,
     cache: GroupCache,
-    sampling: TextSampling,
-    /// Requests that the next batch computes.
-    waiting: Vec<(u64, TextRequest)>,
+    answers: AnswerQueue,
+    /// Request of each answer in progress, by the number of the answer.
+    requests: HashMap<usize, u64>,
+    /// Requests that have not started.
+    submitted: VecDeque<(u64, TextRequest)>,
     done: VecDeque<FinishedText>,
-    /// Size of the next batch: one, so that the first answer arrives soon, then as many as are written in
-    /// [`BATCH_SECONDS`].
-    batch_size: usize,
-    max_batch: usize,
+    window: JobWindow,
     usage: ServerUsage,
 }
 
@@ -61,49 +57,50 @@ impl LocalWriter {
         Ok(Self {
             panel,
             cache: GroupCache::default(),
-            sampling,
-            waiting: Vec::new(),
+            answers: AnswerQueue::new(MEMBER, sampling.max_tokens as usize),
+            requests: HashMap::new(),
+            submitted: VecDeque::new(),
             done: VecDeque::new(),
-            batch_size: 1,
-            max_batch: max_batch.max(1),
+            window: JobWindow::new(max_batch),
             usage: ServerUsage::default(),
         })
     }
 
-    /// Computes the waiting requests.
-    fn write_batch(&mut self) -> Result<()> {
-        let start = Instant::now();
-        let batch = std::mem::take(&mut self.waiting);
-        let count = batch.len();
-        let (mut numbers, mut tasks) = (Vec::new(), Vec::new());
-        for (number, request) in batch {
-            match self.prepare_task(request)? {
-                Ok(task) => {
-                    numbers.push(number);
-                    tasks.push(task);
-                }
-                Err(unscored) => {
-                    self.done.push_back(FinishedText { number, result: Err(unscored) });
-                }
-            }
-        }
-        let max_tokens = self.sampling.max_tokens as usize;
+    /// Adds a token to each text in progress.
+    fn step(&mut self) -> Result<()> {
         let group = self.panel.groups.first().context("a panel without members")?;
-        let prefixes = &mut self.cache.prefixes;
+        let (answers, prefixes) = (&mut self.answers, &mut self.cache.prefixes);
         // On a thread of the pool, small parallel operations start without waking another thread.
-        let answers = rayon::scope(|_| group.engine.answer(MEMBER, &tasks, max_tokens, prefixes))?;
-        for (number, answer) in numbers.into_iter().zip(answers) {
-            let result = match answer {
+        let finished = rayon::scope(|_| group.engine.step_answers(answers, prefixes))?;
+        for FinishedAnswer { number, result } in finished {
+            let Some(number) = self.requests.remove(&number) else {
+                continue;
+            };
+            let result = match result {
                 Ok(answer) => self.count_text(&answer),
                 Err(error) => Err(to_unwritten(error)?),
             };
-            self.done.push_back(FinishedText { number, result });
+            self.finish(number, result);
         }
-        let rate = count as f64 / start.elapsed().as_secs_f64().max(1e-6);
-        // A batch may be faster than its requests one by one, so the size doubles at most.
-        let size = (rate * BATCH_SECONDS) as usize;
-        self.batch_size = size.clamp(1, self.batch_size * 2).min(self.max_batch);
         Ok(())
+    }
+
+    /// Starts a request, or finishes it if it cannot be answered.
+    fn start(&mut self, number: u64, request: TextRequest) -> Result<()> {
+        match self.prepare_task(request)? {
+            Ok(task) => {
+                let group = self.panel.groups.first().context("a panel without members")?;
+                let answer = group.engine.enqueue_answer(&mut self.answers, &task);
+                self.requests.insert(answer, number);
+            }
+            Err(unscored) => self.finish(number, Err(unscored)),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, number: u64, result: Result<WrittenText, Unscored>) {
+        self.window.finish_job(Instant::now());
+        self.done.push_back(FinishedText { number, result });
     }
 
     /// Returns the task of a request: its prompt in the chat template, with the start of the answer, and
@@ -221,7 +218,7 @@ impl TextWriter for LocalWriter {
     }
 
     fn capacity(&self) -> usize {
-        self.batch_size
+        self.window.jobs()
     }
 
     fn check_budget(&self) -> Result<()> {
@@ -229,14 +226,18 @@ impl TextWriter for LocalWriter {
     }
 
     fn submit(&mut self, number: u64, request: TextRequest) {
-        self.waiting.push((number, request));
+        self.window.start_job(Instant::now());
+        self.submitted.push_back((number, request));
     }
 
     fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedText>> {
+        let end = Instant::now() + timeout;
+        while let Some((number, request)) = self.submitted.pop_front() {
+            self.start(number, request)?;
+        }
         // Without a wait, the caller only takes what is finished, and may submit more.
-        let is_full = self.waiting.len() >= self.batch_size;
-        if self.done.is_empty() && !self.waiting.is_empty() && (is_full || !timeout.is_zero()) {
-            self.write_batch()?;
+        while self.done.is_empty() && !self.answers.is_empty() && Instant::now() < end {
+            self.step()?;
         }
         Ok(self.done.pop_front())
     }

@@ -3,20 +3,15 @@
 //! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
 //! crates do the computation.
 
-mod engine_thread;
-mod group_cache;
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;
 mod local_members;
-mod local_task;
 mod local_writer;
 mod options;
 mod panel_judge;
-mod panel_replicas;
 mod prompts;
-mod response_pass;
-mod sample_combinations;
+mod scheduling;
 mod tile_tokens;
 mod trunk_group;
 
@@ -24,9 +19,9 @@ pub use crate::judging::panel::panel_judge::PanelJudge;
 pub use inspect::{Inspection, inspect};
 pub use load::Panel;
 pub use local_members::LocalMembers;
-pub use local_task::LocalTask;
 pub use local_writer::LocalWriter;
 pub use options::{JudgeOptions, PanelOptions};
-pub use panel_replicas::PanelReplicas;
 pub use prompts::{MemberPrompt, PromptedPanel, member_prompts};
 pub(crate) use prompts::{PromptMember, PromptMembers};
+pub(in crate::judging) use scheduling::JobWindow;
+pub use scheduling::LocalTask;

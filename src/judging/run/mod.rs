@@ -296,10 +296,7 @@ impl<'a> Run<'a> {
             (self.pending_pairs, self.batch_pixels) = (0, 0);
             let rate = jobs.len() as f64 / start.elapsed().as_secs_f64().max(1e-6);
             let size = (rate * BATCH_SECONDS) as usize;
-            let parallel = self.judge.parallel_batches().max(1);
-            let largest = self.config.batch_size.max(1).saturating_mul(parallel);
-            // Each of the parallel batches has at least one pair.
-            self.batch_size = size.clamp(parallel.min(largest), largest);
+            self.batch_size = size.clamp(1, self.config.batch_size.max(1));
         }
         self.write_ready()?;
         self.journal.sync()?;

@@ -9,7 +9,6 @@ mod exchange;
 pub mod free_text;
 pub mod handshake;
 mod image_urls;
-mod job_window;
 mod member_errors;
 mod panel_settings;
 mod request_queue;

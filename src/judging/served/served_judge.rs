@@ -12,7 +12,7 @@ use super::budget::{Budget, Spending, unknown_cost};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::handshake::{shake_hands, to_run_error};
-use super::job_window::JobWindow;
+
 use super::panel_settings::{PanelMember, ServedPanelSettings};
 use super::request_queue::RequestQueue;
 use super::served_member::ServedMember;
@@ -23,7 +23,7 @@ use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
 use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::judge::{Judge, JudgeJob, Unscored};
-use crate::judging::panel::LocalMembers;
+use crate::judging::panel::{JobWindow, LocalMembers};
 use crate::judging::provenance::{Provenance, judge_digest};
 use crate::support::terminal::exit::RunFailure;
 
@@ -183,6 +183,10 @@ impl JobQueue for ServedJudge {
             window.start_job(Instant::now());
         }
         self.queue.submit(number, async move { panel.judge(job).await });
+    }
+
+    fn interrupt_note(&self) -> &'static str {
+        "stopping after the cases that have sent requests"
     }
 
     fn cancel_unsent(&mut self) -> usize {

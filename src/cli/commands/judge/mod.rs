@@ -241,9 +241,7 @@ impl JudgeRun<'_> {
     fn judge_all(&mut self) -> anyhow::Result<(anyhow::Result<bool>, Tally)> {
         let args = self.args;
         let interrupt = match self.judge.queue() {
-            Some(_) => {
-                Interrupt::listen_with_note("stopping after the cases that have sent requests")?
-            }
+            Some(queue) => Interrupt::listen_with_note(queue.interrupt_note())?,
             None => Interrupt::listen()?,
         };
         let config = RunConfig {

@@ -75,7 +75,7 @@ pub(super) fn run(args: &TrainEvalArgs, verbosity: Verbosity) -> Result<Exit> {
     let mut judge = PanelJudge::new(
         panel,
         JudgeOptions { samples: args.samples.samples, ..JudgeOptions::default() },
-    );
+    )?;
     let config = MeasurementConfig {
         phantoms: args.phantoms.unwrap_or(if args.cases.is_some() { 0 } else { DEFAULT_PHANTOMS }),
         cases: args.cases.clone(),

@@ -191,7 +191,7 @@ impl AblationTrial<'_> {
         let options =
             PanelOptions { knowledge: self.knowledge().cloned(), ..PanelOptions::default() };
         let panel = Panel::load(&files, options, &placement, HubDownloads::default())?;
-        let mut judge = PanelJudge::new(panel, JudgeOptions::default());
+        let mut judge = PanelJudge::new(panel, JudgeOptions::default())?;
         let mut observer = TrialObserver { progress, pairs: 0, last: Instant::now() };
         measurement::measure(&mut judge, &config.measurement, interrupt, &mut observer)
     }

@@ -47,7 +47,7 @@ pub(crate) fn own_evaluations(
     let placement = Placement { device: context.device.clone(), ..Placement::cpu() };
     let files = PanelFiles::Folder(folder);
     let panel = Panel::load(&files, PanelOptions::default(), &placement, HubDownloads::default())?;
-    let mut judge = PanelJudge::new(panel, JudgeOptions::most_probable());
+    let mut judge = PanelJudge::new(panel, JudgeOptions::most_probable())?;
     let Some(own) = judge_cases(context, &mut judge)? else {
         return Ok(None);
     };

@@ -154,7 +154,7 @@ impl Sources<'_> {
         let files = PanelFiles::resolve(flags.source, source, &mut downloads)?;
         let options = PanelOptions { rubric, knowledge, ..PanelOptions::default() };
         let panel = Panel::load(&files, options, self.placement, downloads)?;
-        let judge = PanelJudge::new(panel, JudgeOptions::most_probable());
+        let judge = PanelJudge::new(panel, JudgeOptions::most_probable())?;
         Ok(VerdictSource::Judge(Box::new(judge)))
     }
 

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use acem3_experts::generate::{ImageTokens, PrefixCache};
 use anyhow::{Context as _, Result};
 
-use super::trunk_group::TrunkGroup;
 use crate::data::cases::UnscoredReason;
 use crate::data::images::LoadedImage;
 use crate::judging::judge::Unscored;
+use crate::judging::panel::trunk_group::TrunkGroup;
 
 /// Maximum number of cached image tokens per trunk group.
 const MAX_CACHED_TOKENS: usize = 1 << 14;
 
 /// Caches of a trunk group between batches.
 #[derive(Default)]
-pub(super) struct GroupCache {
+pub(in crate::judging::panel) struct GroupCache {
     /// Keys and values of prompts that later prompts start with.
-    pub(super) prefixes: PrefixCache,
+    pub(in crate::judging::panel) prefixes: PrefixCache,
     images: HashMap<String, Arc<ImageTokens>>,
 }
 
 impl GroupCache {
     /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on
     /// the batch.
-    pub(super) fn encode_image(
+    pub(in crate::judging::panel) fn encode_image(
         &mut self,
         group: &TrunkGroup,
         image: &LoadedImage,

@@ -19,7 +19,7 @@ pub struct LocalTask {
 }
 
 /// A task, and where to send its ratings.
-pub(super) struct LocalRequest {
-    pub(super) task: LocalTask,
-    pub(super) reply: oneshot::Sender<Result<Vec<Rating>, MemberError>>,
+pub(in crate::judging::panel) struct LocalRequest {
+    pub(in crate::judging::panel) task: LocalTask,
+    pub(in crate::judging::panel) reply: oneshot::Sender<Result<Vec<Rating>, MemberError>>,
 }

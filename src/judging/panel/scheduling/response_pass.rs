@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::sample_combinations::{SampleCombination, combine_samples};
 use crate::data::cases::UnscoredReason;
-use crate::judging::judge::Unscored;
+use crate::judging::judge::{JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
 
 /// Texts of a member, or its error.
@@ -29,12 +29,12 @@ pub(super) enum PassTask {
 }
 
 /// Responses in one presentation order: two, or one alone.
-pub(super) struct ResponsePass<'a> {
-    /// Index of the job.
-    pub(super) job: usize,
+pub(super) struct ResponsePass {
+    /// The job, without its image.
+    job: JudgeJob,
     /// Index of the response that is shown first.
     rotation: usize,
-    input: JudgeInput<'a>,
+    shows_reference: bool,
     /// The tokens of the image, or why the image cannot be judged.
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
@@ -51,22 +51,27 @@ struct CombinedTexts {
     output: Option<MemberOutput>,
 }
 
-impl<'a> ResponsePass<'a> {
-    /// Creates a pass without outputs.
-    pub(super) fn new(
-        job: usize,
-        rotation: usize,
-        input: JudgeInput<'a>,
-        images: Result<GroupImages, Unscored>,
-        rubric: &Rubric,
-    ) -> Self {
-        let experts = rubric.aspects.iter().map(|_| None).collect();
-        Self { job, rotation, input, images, experts, conclusions: Vec::new(), samples: 1 }
-    }
+/// What the passes of a job have in common.
+#[derive(Clone)]
+pub(super) struct PassSettings {
+    /// The job, without its image.
+    pub(super) job: JudgeJob,
+    /// True if the members see the reference answer.
+    pub(super) shows_reference: bool,
+    /// The tokens of the image, or why the image cannot be judged.
+    pub(super) images: Result<GroupImages, Unscored>,
+    /// Number of aspects of the rubric.
+    pub(super) aspects: usize,
+    /// Number of samples of each text.
+    pub(super) samples: usize,
+}
 
-    /// Sets the number of samples of each text.
-    pub(super) fn with_samples(self, samples: usize) -> Self {
-        Self { samples, ..self }
+impl ResponsePass {
+    /// Creates a pass without outputs. `rotation`: the index of the response that is shown first.
+    pub(super) fn new(settings: PassSettings, rotation: usize) -> Self {
+        let PassSettings { job, shows_reference, images, aspects, samples } = settings;
+        let experts = (0..aspects).map(|_| None).collect();
+        Self { job, rotation, shows_reference, images, experts, conclusions: Vec::new(), samples }
     }
 
     /// Returns the tasks of the experts that are members of a group, with their members.
@@ -187,19 +192,19 @@ impl<'a> ResponsePass<'a> {
     }
 
     /// Returns the input for a trunk group. Text-only groups get no image.
-    fn input_for<'b>(
-        &self,
-        images: &'b GroupImages,
+    fn input_for<'a>(
+        &'a self,
+        images: &'a GroupImages,
         group: usize,
-    ) -> (JudgeInput<'a>, Option<&'b Arc<ImageTokens>>) {
+    ) -> (JudgeInput<'a>, Option<&'a Arc<ImageTokens>>) {
         let image = images.get(group).and_then(Option::as_ref);
-        (JudgeInput { has_image: image.is_some(), ..self.input.clone() }, image)
+        (self.job.to_input(self.rotation, self.shows_reference, image.is_some()), image)
     }
 }
 
 /// Converts errors about a single case (too long, values that are not finite) to unscored; returns
 /// other errors.
-pub(super) fn to_unscored(error: Error) -> Result<Unscored> {
+pub(in crate::judging::panel) fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored::new(UnscoredReason::Truncated, error.to_string())),
         // A retry would fail again, and an error would end the run before the remaining cases.

@@ -1,15 +1,21 @@
-//! Number of jobs in progress of a panel with members that this process computes.
+//! Number of jobs in progress of a panel that this process computes.
 
 use std::time::{Duration, Instant};
 
 /// Jobs at the start, so that the first verdict arrives soon.
 const FIRST_JOBS: usize = 2;
+/// Least jobs after the first ones have finished. A step that continues few texts takes almost as long
+/// as one that continues many.
+const MIN_JOBS: usize = 4;
+/// The number of jobs grows at most by this factor at a time: many jobs together are faster than the
+/// first few, but not by more.
+const MAX_GROWTH: usize = 8;
 /// Time in which the jobs in progress finish. A short time loses few results when the program stops.
 const WINDOW: Duration = Duration::from_secs(8);
 
 /// Number of jobs in progress: as many as finish in a few seconds. It never affects a verdict.
 #[derive(Debug)]
-pub(super) struct JobWindow {
+pub(in crate::judging) struct JobWindow {
     jobs: usize,
     max: usize,
     /// Jobs that finished since `start`.
@@ -19,23 +25,23 @@ pub(super) struct JobWindow {
 
 impl JobWindow {
     /// Creates a window of at most `max` jobs.
-    pub(super) fn new(max: usize) -> Self {
+    pub(in crate::judging) fn new(max: usize) -> Self {
         let max = max.max(1);
         Self { jobs: FIRST_JOBS.min(max), max, finished: 0, start: None }
     }
 
     /// Returns the number of jobs that may be in progress.
-    pub(super) fn jobs(&self) -> usize {
+    pub(in crate::judging) fn jobs(&self) -> usize {
         self.jobs
     }
 
     /// Counts a job that starts.
-    pub(super) fn start_job(&mut self, now: Instant) {
+    pub(in crate::judging) fn start_job(&mut self, now: Instant) {
         self.start.get_or_insert(now);
     }
 
     /// Counts a finished job, and adapts the number of jobs when as many have finished as were in progress.
-    pub(super) fn finish_job(&mut self, now: Instant) {
+    pub(in crate::judging) fn finish_job(&mut self, now: Instant) {
         self.finished += 1;
         let Some(start) = self.start.filter(|_| self.finished >= self.jobs) else {
             return;
@@ -43,8 +49,7 @@ impl JobWindow {
         let seconds = now.saturating_duration_since(start).as_secs_f64().max(1e-3);
         let rate = self.finished as f64 / seconds;
         let jobs = (rate * WINDOW.as_secs_f64()) as usize;
-        // A batch may be faster than the jobs one by one, so the number doubles at most.
-        self.jobs = jobs.clamp(FIRST_JOBS, self.jobs * 2).min(self.max);
+        self.jobs = jobs.max(MIN_JOBS).min(self.jobs * MAX_GROWTH).min(self.max);
         (self.finished, self.start) = (0, Some(now));
     }
 }
@@ -69,7 +74,8 @@ mod tests {
         assert_eq!(jobs_after(0, 1.0, 64), 2);
         assert_eq!(jobs_after(200, 0.01, 64), 64);
         assert_eq!(jobs_after(200, 0.5, 64), 16);
-        assert_eq!(jobs_after(200, 60.0, 64), 2);
+        assert_eq!(jobs_after(1, 60.0, 64), 2);
+        assert_eq!(jobs_after(200, 60.0, 64), 4);
         assert_eq!(jobs_after(200, 0.01, 1), 1);
     }
 }

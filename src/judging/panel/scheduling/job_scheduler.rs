@@ -1,0 +1,182 @@
+//! Jobs in progress on a device, and the texts that they wait for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use acem3_conclusion::Verdict;
+use anyhow::Result;
+
+use super::group_progress::GroupProgress;
+use super::response_pass::{GroupImages, PassSettings, PassTask, ResponsePass};
+use crate::data::images::LoadedImage;
+use crate::judging::judge::job_queue::FinishedJob;
+use crate::judging::judge::{JudgeJob, Unscored};
+use crate::judging::panel::load::Panel;
+use crate::judging::panel::options::JudgeOptions;
+
+/// Computes jobs with a panel. Each step adds a token to the texts of all jobs in progress. The caches
+/// and the other jobs never affect a verdict.
+pub(super) struct JobScheduler {
+    panel: Arc<Panel>,
+    options: JudgeOptions,
+    /// The work of each group of members that share a trunk.
+    groups: Vec<GroupProgress<TextPurpose>>,
+    jobs: HashMap<u64, JobInProgress>,
+}
+
+/// What a text is for.
+struct TextPurpose {
+    /// Number of the job.
+    job: u64,
+    /// Index of the pass in the job.
+    pass: usize,
+    task: PassTask,
+}
+
+/// A job whose texts are in progress.
+struct JobInProgress {
+    /// One pass for each presentation order.
+    passes: Vec<ResponsePass>,
+    /// Number of tasks that have not ended.
+    open_tasks: usize,
+}
+
+impl JobScheduler {
+    /// Creates a scheduler without jobs.
+    pub(super) fn new(panel: Arc<Panel>, options: JudgeOptions) -> Self {
+        let groups = panel.groups.iter().map(|_| GroupProgress::default()).collect();
+        Self { panel, options, groups, jobs: HashMap::new() }
+    }
+
+    /// Returns true if no job is in progress.
+    pub(super) fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Forgets all jobs. The caches stay.
+    pub(super) fn cancel(&mut self) {
+        self.jobs.clear();
+        for progress in &mut self.groups {
+            progress.cancel();
+        }
+    }
+
+    /// Starts a job under a number: encodes its image, and adds the tasks of the experts in each
+    /// presentation order.
+    ///
+    /// # Errors
+    ///
+    /// The judge cannot judge any job.
+    pub(super) fn start(&mut self, number: u64, mut job: JudgeJob) -> Result<()> {
+        let panel = Arc::clone(&self.panel);
+        let images = match job.image.take() {
+            Some(image) => self.encode_image(&image)?,
+            None => Ok(panel.groups.iter().map(|_| None).collect()),
+        };
+        let form = panel.options.form;
+        let rotations = form.rotations(job.responses.len(), self.options.single_order);
+        let settings = PassSettings {
+            job,
+            shows_reference: panel.options.shows_reference,
+            images,
+            aspects: panel.rubric.aspects.len(),
+            samples: panel.samples(self.options).get(),
+        };
+        let passes =
+            rotations.into_iter().map(|rotation| ResponsePass::new(settings.clone(), rotation));
+        let mut job = JobInProgress { passes: passes.collect(), open_tasks: 0 };
+        for (pass_index, pass) in job.passes.iter().enumerate() {
+            let groups = panel.groups.iter().zip(&mut self.groups).enumerate();
+            for (group_index, (group, progress)) in groups {
+                for (member, task) in pass.expert_tasks(group_index, group)? {
+                    let task_of_pass = PassTask::Expert(member);
+                    let purpose = TextPurpose { job: number, pass: pass_index, task: task_of_pass };
+                    progress.add(group, task, purpose);
+                    job.open_tasks += 1;
+                }
+            }
+        }
+        self.jobs.insert(number, job);
+        Ok(())
+    }
+
+    /// Adds a token to each text in progress, and returns the jobs that have ended. A text of the
+    /// conclusion model starts when the experts of its pass have ended, while other texts are in
+    /// progress.
+    ///
+    /// # Errors
+    ///
+    /// The judge cannot judge any job.
+    pub(super) fn step(&mut self) -> Result<Vec<FinishedJob>> {
+        let panel = Arc::clone(&self.panel);
+        for (index, group) in panel.groups.iter().enumerate() {
+            let Some(progress) = self.groups.get_mut(index) else {
+                continue;
+            };
+            for (purpose, texts) in progress.step(group)? {
+                let TextPurpose { job: number, pass: pass_index, task } = purpose;
+                let job = self.jobs.get_mut(&number);
+                let Some(job) = job.filter(|job| job.passes.len() > pass_index) else {
+                    continue;
+                };
+                job.open_tasks -= 1;
+                job.passes[pass_index].finish(task, texts);
+                if matches!(task, PassTask::Expert(_)) {
+                    self.start_conclusions(number, pass_index)?;
+                }
+            }
+        }
+        self.take_finished()
+    }
+
+    /// Adds the tasks of the conclusion model if all experts of a pass have ended.
+    fn start_conclusions(&mut self, number: u64, pass_index: usize) -> Result<()> {
+        let job = self.jobs.get_mut(&number);
+        let Some(job) = job else { return Ok(()) };
+        let Some(pass) = job.passes.get_mut(pass_index) else { return Ok(()) };
+        let groups = self.panel.groups.iter().zip(&mut self.groups).enumerate();
+        for (index, (group, progress)) in groups {
+            for (i, task) in pass.conclusion_tasks(index, group)?.into_iter().enumerate() {
+                let task_of_pass = PassTask::Conclusion(i);
+                let purpose = TextPurpose { job: number, pass: pass_index, task: task_of_pass };
+                progress.add(group, task, purpose);
+                job.open_tasks += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the jobs without open tasks and returns their results, in the order of their numbers.
+    fn take_finished(&mut self) -> Result<Vec<FinishedJob>> {
+        let mut ended: Vec<(u64, JobInProgress)> =
+            self.jobs.extract_if(|_, job| job.open_tasks == 0).collect();
+        ended.sort_unstable_by_key(|(number, _)| *number);
+        let to_finished = |(number, job): (u64, JobInProgress)| {
+            Ok(FinishedJob { number, result: self.to_verdict(job)? })
+        };
+        ended.into_iter().map(to_finished).collect()
+    }
+
+    fn to_verdict(&self, job: JobInProgress) -> Result<Result<Verdict, Unscored>> {
+        let mut orders = Vec::new();
+        for pass in job.passes {
+            match pass.into_order(self.panel.options.form, &self.panel.rubric)? {
+                Ok(order) => orders.push(order),
+                Err(unscored) => return Ok(Err(unscored)),
+            }
+        }
+        Ok(Ok(Verdict { orders }))
+    }
+
+    /// Encodes an image for each group.
+    fn encode_image(&mut self, image: &LoadedImage) -> Result<Result<GroupImages, Unscored>> {
+        let mut images = Vec::with_capacity(self.groups.len());
+        for (group, progress) in self.panel.groups.iter().zip(&mut self.groups) {
+            match progress.cache.encode_image(group, image)? {
+                Ok(tokens) => images.push(tokens),
+                Err(unscored) => return Ok(Err(unscored)),
+            }
+        }
+        Ok(Ok(images))
+    }
+}
