@@ -13,6 +13,11 @@ use candle::{Result, Tensor};
 /// Tokens of a block that is filled during generation.
 const BLOCK_TOKENS: usize = 64;
 
+/// Returns the tokens of the blocks that hold this many tokens of one cache.
+pub(crate) fn block_capacity(tokens: usize) -> usize {
+    tokens.next_multiple_of(BLOCK_TOKENS).max(BLOCK_TOKENS)
+}
+
 /// Keys and values of one layer on the CPU, in blocks.
 ///
 /// Forks add no tokens to a block that they share, even if it has room. So the blocks of a sequence

@@ -14,6 +14,7 @@ mod rope_scaling;
 mod stack;
 
 pub use batch_layout::BatchLayout;
+pub(crate) use cache::block_capacity;
 pub use cache::{KvCache, LayerCache};
 pub use config::DecoderConfig;
 pub use gemma_settings::GemmaSettings;

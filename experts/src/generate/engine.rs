@@ -3,13 +3,14 @@
 use candle::Tensor;
 use rayon::prelude::*;
 
-use super::cache_memory::CacheMemory;
 use super::knowledge::KnowledgeCompletion;
+use super::memory::{MemoryLimit, TaskMemory, TokenBytes};
 use super::panel_decoder::PanelDecoder;
 use super::prefix_cache::PrefixCache;
 use super::sampler::TextSampler;
-use super::task::{GenerationSettings, GenerationTask};
+use super::task::{GenerationSettings, GenerationTask, image_tokens};
 use super::task_queue::{TaskQueue, WaitingTask};
+use super::task_tokens::TaskTokens;
 use super::tasks_in_progress::FinishedTask;
 use super::text_alternative::TextAlternative;
 use super::text_generation::TextGeneration;
@@ -24,20 +25,11 @@ pub struct Engine {
     sampler: TextSampler,
     /// Context length, in tokens.
     pub(super) context: usize,
-    /// Memory for keys and values.
-    pub(super) memory: CacheMemory,
+    /// Size of the keys and values of a token.
+    pub(super) token_bytes: TokenBytes,
+    /// Limit on the memory for keys and values.
+    pub(super) memory_limit: MemoryLimit,
     counter: TokenCounter,
-}
-
-/// Number of tokens that a task may take.
-#[derive(Clone, Copy)]
-pub(super) struct TaskTokens {
-    /// Prompt, with the tokens of its image.
-    pub(super) prompt: usize,
-    /// Prompt, evaluations and evidence of all samples.
-    pub(super) total: usize,
-    /// Evidence for questions in one evaluation. It gets what the context has left.
-    pub(super) evidence: usize,
 }
 
 impl Engine {
@@ -49,12 +41,13 @@ impl Engine {
         config: &DecoderConfig,
         settings: GenerationSettings,
     ) -> Result<Self, Error> {
-        let memory = CacheMemory::unlimited(config, trunk.cache_dtype());
+        let token_bytes = TokenBytes::new(config, trunk.depth(), trunk.cache_dtype());
         Ok(Self {
             decoder: PanelDecoder { trunk, heads },
             sampler: TextSampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
-            memory,
+            token_bytes,
+            memory_limit: MemoryLimit::NONE,
             counter: TokenCounter::default(),
         })
     }
@@ -63,7 +56,7 @@ impl Engine {
     /// stages that are kept for later texts. Texts beyond it wait for others to end. One text is
     /// always in progress, whatever it takes.
     pub fn limit_memory(&mut self, bytes: u64) {
-        self.memory.limit = bytes;
+        self.memory_limit = MemoryLimit(bytes);
     }
 
     /// Lets members look up the questions that they ask in their free texts. Changes the texts.
@@ -152,7 +145,7 @@ impl Engine {
         let mut texts = queue.active.texts();
         if !texts.is_empty() {
             self.decode_step(&mut texts)?;
-            finished.extend(queue.active.take_finished());
+            finished.extend(queue.active.take_finished(self.token_bytes));
         }
         Ok(finished)
     }
@@ -163,19 +156,19 @@ impl Engine {
         queue: &mut TaskQueue,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
-        let started = queue.take_startable(self.memory);
+        let started = queue.take_startable(self.token_bytes, self.memory_limit);
         if started.is_empty() {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|started| &started.task).collect();
-        let kept = self.memory.prefix_tokens();
+        let kept = self.memory_limit.prefix_tokens(self.token_bytes);
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         for ((trunk, head), WaitingTask { number, tokens, task }) in caches.into_iter().zip(started)
         {
             let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
                 .with_evidence(tokens.evidence);
             self.counter.add_evaluation(tokens.prompt);
-            queue.active.add(number, tokens.total, text);
+            queue.active.add(number, tokens.memory, text);
         }
         queue.active.sort();
         Ok(())
@@ -257,7 +250,7 @@ impl Engine {
                 "the prompt contains an image, but the case has none".to_owned(),
             ));
         }
-        let image_tokens = task.image.as_ref().map_or(Ok(0), |i| i.tokens.dim(0))?;
+        let image_tokens = image_tokens(task)?;
         let prompt = task.prompt.token_count(image_tokens);
         let evaluation = task.format.iter().map(|step| match step {
             TokenStep::Literal(tokens) => tokens.len(),
@@ -268,12 +261,10 @@ impl Engine {
         if prompt + evaluation > self.context {
             return Err(Error::TooLong { prompt, evaluation, context: self.context });
         }
-        let needed = prompt + evaluation;
-        let samples = task.samples.max(1);
         let wanted = self.sampler.knowledge.as_ref().map_or(0, KnowledgeCompletion::max_tokens);
         // A task that fits without evidence never fails for its evidence.
-        let evidence = wanted.min(self.context - needed);
-        let total = prompt + (evaluation + evidence) * samples;
-        Ok(TaskTokens { prompt, total, evidence })
+        let evidence = wanted.min(self.context - prompt - evaluation);
+        let memory = TaskMemory::new(task, image_tokens, evaluation + evidence);
+        Ok(TaskTokens { prompt, evidence, memory })
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use candle::{DType, Tensor};
 
 use super::engine::Engine;
+use super::memory::{TaskMemory, UsedMemory};
 use super::prefix_cache::PrefixCache;
-use super::task::{GenerationTask, ImageTokens};
+use super::task::{GenerationTask, ImageTokens, image_tokens};
 use super::task_queue::starts_texts;
 use crate::Error;
 use crate::decoder::{CachedSequence, KvCache};
@@ -54,6 +55,8 @@ pub struct AnswerQueue {
     /// Prompts that cannot be answered.
     rejected: Vec<FinishedAnswer>,
     active: Vec<ActiveAnswer>,
+    /// Memory of the answers in progress.
+    memory: UsedMemory,
 }
 
 impl AnswerQueue {
@@ -66,6 +69,7 @@ impl AnswerQueue {
             waiting: VecDeque::new(),
             rejected: Vec::new(),
             active: Vec::new(),
+            memory: UsedMemory::default(),
         }
     }
 
@@ -79,8 +83,8 @@ impl AnswerQueue {
 struct ActiveAnswer {
     /// Its number in the queue.
     number: usize,
-    /// Tokens that it may take, prompt and answer.
-    capacity: usize,
+    /// What it takes of the memory for keys and values.
+    memory: TaskMemory,
     prompt_tokens: usize,
     trunk_cache: KvCache,
     head_cache: KvCache,
@@ -100,7 +104,7 @@ enum AnswerEnd {
 /// A task whose answer has not started. The prompt of the task lacks its last token.
 struct WaitingAnswer {
     number: usize,
-    capacity: usize,
+    memory: TaskMemory,
     prompt_tokens: usize,
     task: GenerationTask,
     last: u32,
@@ -167,6 +171,7 @@ impl Engine {
             self.answer_step(queue)?;
             for done in queue.active.extract_if(.., |answer| answer.end.is_some()) {
                 let number = done.number;
+                queue.memory.remove(&done.memory, self.token_bytes);
                 finished.push(FinishedAnswer { number, result: self.finish_answer(done) });
             }
         }
@@ -185,12 +190,9 @@ impl Engine {
         let AnswerTask { mut prompt, image } = task.clone();
         let task = GenerationTask { member, prompt, image, format: Arc::from([]), samples: 1 };
         let counted = self.count_tokens(&task)?;
-        // An answer is not completed with knowledge.
-        let tokens = counted.total - counted.evidence;
-        let capacity = tokens + max_tokens;
-        if capacity > self.context {
-            let context = self.context;
-            return Err(Error::TooLong { prompt: tokens, evaluation: max_tokens, context });
+        let (prompt_tokens, context) = (counted.prompt, self.context);
+        if prompt_tokens + max_tokens > context {
+            return Err(Error::TooLong { prompt: prompt_tokens, evaluation: max_tokens, context });
         }
         prompt = task.prompt;
         let last = prompt.stages.last_mut().and_then(Vec::pop);
@@ -201,7 +203,8 @@ impl Engine {
         };
         prompt.stages.retain(|stage| !stage.is_empty());
         let task = GenerationTask { prompt, ..task };
-        Ok(WaitingAnswer { number, capacity, prompt_tokens: tokens, task, last })
+        let memory = TaskMemory::new(&task, image_tokens(&task)?, max_tokens + 1);
+        Ok(WaitingAnswer { number, memory, prompt_tokens, task, last })
     }
 
     /// Starts waiting answers in their order, as far as the memory allows.
@@ -213,26 +216,26 @@ impl Engine {
         if !starts_texts(queue.waiting.len(), queue.active.len()) {
             return Ok(());
         }
-        let mut used: usize = queue.active.iter().map(|answer| answer.capacity).sum();
-        let mut started = Vec::new();
+        let (token_bytes, limit) = (self.token_bytes, self.memory_limit);
+        let (used, mut started) = (&mut queue.memory, Vec::new());
         while let Some(next) = queue.waiting.pop_front() {
-            if !self.memory.has_room(used + next.capacity) && used > 0 {
+            if !used.has_room(&next.memory, token_bytes, limit) {
                 queue.waiting.push_front(next);
                 break;
             }
-            used += next.capacity;
+            used.add(&next.memory, token_bytes);
             started.push(next);
         }
         if started.is_empty() {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|answer| &answer.task).collect();
-        let kept = self.memory.prefix_tokens();
+        let kept = self.memory_limit.prefix_tokens(self.token_bytes);
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         let started = started.into_iter().zip(caches);
         queue.active.extend(started.map(|(answer, (trunk_cache, head_cache))| ActiveAnswer {
             number: answer.number,
-            capacity: answer.capacity,
+            memory: answer.memory,
             prompt_tokens: answer.prompt_tokens,
             trunk_cache,
             head_cache,

@@ -6,16 +6,17 @@
 //! fed like a literal. Texts of different members, presentation orders and cases share a batch, and a
 //! text does not depend on the others in the batch.
 
-mod cache_memory;
 mod engine;
 mod free_answer;
 mod knowledge;
+mod memory;
 mod panel_decoder;
 mod prefix_cache;
 mod sampled_tokens;
 mod sampler;
 mod task;
 mod task_queue;
+mod task_tokens;
 mod tasks_in_progress;
 mod text_alternative;
 mod text_generation;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle::Tensor;
 
+use crate::Error;
 use crate::prompt::{StagedPrompt, TokenStep};
 
 /// Image tokens with a cache key.
@@ -28,6 +29,11 @@ pub struct GenerationTask {
     pub format: Arc<[TokenStep]>,
     /// Number of samples of the text; 1 for the most probable text alone.
     pub samples: usize,
+}
+
+/// Returns the number of tokens of the image of a task; 0 if it has none.
+pub(super) fn image_tokens(task: &GenerationTask) -> Result<usize, Error> {
+    task.image.as_ref().map_or(Ok(0), |image| Ok(image.tokens.dim(0)?))
 }
 
 /// Generation settings of all texts.

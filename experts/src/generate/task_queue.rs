@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::cache_memory::CacheMemory;
-use super::engine::TaskTokens;
+use super::memory::{MemoryLimit, TokenBytes};
 use super::task::GenerationTask;
+use super::task_tokens::TaskTokens;
 use super::tasks_in_progress::{FinishedTask, TasksInProgress};
 use crate::Error;
 
@@ -57,19 +57,23 @@ impl TaskQueue {
     }
 
     /// Removes and returns the first waiting tasks that the memory has room for, or none if too few wait
-    /// for the texts in progress. If no task is in progress, the first one starts whatever it takes.
-    pub(super) fn take_startable(&mut self, memory: CacheMemory) -> Vec<WaitingTask> {
-        if !starts_texts(self.waiting.len(), self.active.text_count()) {
-            return Vec::new();
-        }
-        let mut used = self.active.tokens();
+    /// for the texts in progress.
+    pub(super) fn take_startable(
+        &mut self,
+        token_bytes: TokenBytes,
+        limit: MemoryLimit,
+    ) -> Vec<WaitingTask> {
         let mut started = Vec::new();
+        if !starts_texts(self.waiting.len(), self.active.text_count()) {
+            return started;
+        }
+        let used = &mut self.active.memory;
         while let Some(next) = self.waiting.pop_front() {
-            if !memory.has_room(used + next.tokens.total) && used > 0 {
+            if !used.has_room(&next.tokens.memory, token_bytes, limit) {
                 self.waiting.push_front(next);
                 break;
             }
-            used += next.tokens.total;
+            used.add(&next.tokens.memory, token_bytes);
             started.push(next);
         }
         started

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::memory::{TaskMemory, TokenBytes, UsedMemory};
 use super::text_alternative::TaskTexts;
 use super::text_generation::TextGeneration;
 
@@ -23,8 +24,8 @@ struct ActiveText {
 
 /// A task whose texts are in progress.
 struct OpenTask {
-    /// Tokens that it may take.
-    tokens: usize,
+    /// What it takes.
+    memory: TaskMemory,
     /// Number of texts in progress.
     active: usize,
     /// Finished texts, or the first error.
@@ -55,13 +56,15 @@ impl OpenTask {
 pub(super) struct TasksInProgress {
     texts: Vec<ActiveText>,
     open: HashMap<usize, OpenTask>,
+    /// Memory of the open tasks.
+    pub(super) memory: UsedMemory,
 }
 
 impl TasksInProgress {
-    /// Adds a task with its first text, which may take this many tokens.
-    pub(super) fn add(&mut self, number: usize, tokens: usize, text: TextGeneration) {
+    /// Adds a task with its first text. Its memory is already counted.
+    pub(super) fn add(&mut self, number: usize, memory: TaskMemory, text: TextGeneration) {
         self.texts.push(ActiveText { number, text });
-        self.open.insert(number, OpenTask { tokens, active: 1, finished: Ok(Vec::new()) });
+        self.open.insert(number, OpenTask { memory, active: 1, finished: Ok(Vec::new()) });
     }
 
     /// Returns true if no task is in progress.
@@ -72,11 +75,6 @@ impl TasksInProgress {
     /// Returns the number of texts in progress.
     pub(super) fn text_count(&self) -> usize {
         self.texts.len()
-    }
-
-    /// Returns the number of tokens that all tasks may take.
-    pub(super) fn tokens(&self) -> usize {
-        self.open.values().map(|task| task.tokens).sum()
     }
 
     /// Returns the texts, sorted by [`Self::sort`].
@@ -91,7 +89,7 @@ impl TasksInProgress {
 
     /// Adds the texts that split off in the last step, and removes finished ones. Returns the tasks
     /// that have no text in progress, with their texts.
-    pub(super) fn take_finished(&mut self) -> Vec<FinishedTask> {
+    pub(super) fn take_finished(&mut self, token_bytes: TokenBytes) -> Vec<FinishedTask> {
         let split = |active: &mut ActiveText| {
             let number = active.number;
             active.text.take_splits().into_iter().map(move |text| ActiveText { number, text })
@@ -111,7 +109,9 @@ impl TasksInProgress {
             };
             task.get_mut().finish(done.text);
             if task.get().active == 0 {
-                let texts = task.remove().into_alternatives();
+                let task = task.remove();
+                self.memory.remove(&task.memory, token_bytes);
+                let texts = task.into_alternatives();
                 finished.push(FinishedTask { number: done.number, texts });
             }
         }

@@ -7,7 +7,7 @@ use acem3_conclusion::Verdict;
 use anyhow::Result;
 
 use super::group_progress::GroupProgress;
-use super::response_pass::{GroupImages, PassSettings, PassTask, ResponsePass};
+use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass};
 use crate::data::images::LoadedImage;
 use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::judge::{JudgeJob, Unscored};
@@ -75,7 +75,7 @@ impl JobScheduler {
         };
         let form = panel.options.form;
         let rotations = form.rotations(job.responses.len(), self.options.single_order);
-        let settings = PassSettings {
+        let input = PassInput {
             job,
             shows_reference: panel.options.shows_reference,
             images,
@@ -83,7 +83,7 @@ impl JobScheduler {
             samples: panel.samples(self.options).get(),
         };
         let passes =
-            rotations.into_iter().map(|rotation| ResponsePass::new(settings.clone(), rotation));
+            rotations.into_iter().map(|rotation| ResponsePass::new(input.clone(), rotation));
         let mut job = JobInProgress { passes: passes.collect(), open_tasks: 0 };
         for (pass_index, pass) in job.passes.iter().enumerate() {
             let groups = panel.groups.iter().zip(&mut self.groups).enumerate();
@@ -115,12 +115,13 @@ impl JobScheduler {
             };
             for (purpose, texts) in progress.step(group)? {
                 let TextPurpose { job: number, pass: pass_index, task } = purpose;
-                let job = self.jobs.get_mut(&number);
-                let Some(job) = job.filter(|job| job.passes.len() > pass_index) else {
+                let Some(job) = self.jobs.get_mut(&number) else {
                     continue;
                 };
                 job.open_tasks -= 1;
-                job.passes[pass_index].finish(task, texts);
+                if let Some(pass) = job.passes.get_mut(pass_index) {
+                    pass.finish(task, texts);
+                }
                 if matches!(task, PassTask::Expert(_)) {
                     self.start_conclusions(number, pass_index)?;
                 }
@@ -131,9 +132,12 @@ impl JobScheduler {
 
     /// Adds the tasks of the conclusion model if all experts of a pass have ended.
     fn start_conclusions(&mut self, number: u64, pass_index: usize) -> Result<()> {
-        let job = self.jobs.get_mut(&number);
-        let Some(job) = job else { return Ok(()) };
-        let Some(pass) = job.passes.get_mut(pass_index) else { return Ok(()) };
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return Ok(());
+        };
+        let Some(pass) = job.passes.get_mut(pass_index) else {
+            return Ok(());
+        };
         let groups = self.panel.groups.iter().zip(&mut self.groups).enumerate();
         for (index, (group, progress)) in groups {
             for (i, task) in pass.conclusion_tasks(index, group)?.into_iter().enumerate() {

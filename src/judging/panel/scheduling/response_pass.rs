@@ -53,7 +53,7 @@ struct CombinedTexts {
 
 /// What the passes of a job have in common.
 #[derive(Clone)]
-pub(super) struct PassSettings {
+pub(super) struct PassInput {
     /// The job, without its image.
     pub(super) job: JudgeJob,
     /// True if the members see the reference answer.
@@ -68,8 +68,8 @@ pub(super) struct PassSettings {
 
 impl ResponsePass {
     /// Creates a pass without outputs. `rotation`: the index of the response that is shown first.
-    pub(super) fn new(settings: PassSettings, rotation: usize) -> Self {
-        let PassSettings { job, shows_reference, images, aspects, samples } = settings;
+    pub(super) fn new(input: PassInput, rotation: usize) -> Self {
+        let PassInput { job, shows_reference, images, aspects, samples } = input;
         let experts = (0..aspects).map(|_| None).collect();
         Self { job, rotation, shows_reference, images, experts, conclusions: Vec::new(), samples }
     }
