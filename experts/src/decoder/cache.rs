@@ -10,12 +10,15 @@ use std::sync::Arc;
 use acem3_kernels::{DeviceCache, KeyValueBlock};
 use candle::{Result, Tensor};
 
+/// The room of a block is a multiple of this many tokens.
+const LANES: usize = 16;
 /// Tokens of a block that is filled during generation.
 const BLOCK_TOKENS: usize = 64;
 
-/// Returns the tokens of the blocks that hold this many tokens of one cache.
+/// Returns the most tokens that blocks have room for if a cache adds this many tokens to them. A block
+/// has at least [`BLOCK_TOKENS`], and only the last one has room left.
 pub(crate) fn block_capacity(tokens: usize) -> usize {
-    tokens.next_multiple_of(BLOCK_TOKENS).max(BLOCK_TOKENS)
+    (tokens + BLOCK_TOKENS - 1).next_multiple_of(LANES)
 }
 
 /// Keys and values of one layer on the CPU, in blocks.
@@ -69,6 +72,8 @@ pub struct KvCache {
     /// Keys and values of all layers on a GPU.
     pub(super) on_device: DeviceCache,
     len: usize,
+    /// A mark for each cache that this one was forked from, and its own, which its forks share.
+    marks: Vec<Arc<()>>,
 }
 
 impl KvCache {
@@ -78,6 +83,7 @@ impl KvCache {
             layers: vec![LayerCache::default(); layers],
             on_device: DeviceCache::default(),
             len: 0,
+            marks: vec![Arc::new(())],
         }
     }
 
@@ -102,7 +108,13 @@ impl KvCache {
     pub fn fork(&self) -> Self {
         let mut fork = self.clone();
         fork.share();
+        fork.marks.push(Arc::new(()));
         fork
+    }
+
+    /// Returns true if a cache that was forked from this one exists.
+    pub(crate) fn has_forks(&self) -> bool {
+        self.marks.last().is_some_and(|mark| Arc::strong_count(mark) > 1)
     }
 
     /// Marks all blocks as shared with another cache. Later tokens go into new blocks.
@@ -111,5 +123,40 @@ impl KvCache {
             layer.shared_blocks = layer.blocks.len();
         }
         self.on_device.share();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle::{DType, Device};
+
+    use super::*;
+
+    #[test]
+    fn forks_are_known_while_they_exist() {
+        let cache = KvCache::new(1);
+        assert!(!cache.has_forks());
+        let fork = cache.fork();
+        let later_fork = fork.fork();
+        assert!(cache.has_forks() && fork.has_forks() && !later_fork.has_forks());
+        drop(fork);
+        assert!(cache.has_forks());
+        drop(later_fork);
+        assert!(!cache.has_forks());
+    }
+
+    #[test]
+    fn blocks_have_at_most_the_stated_room() {
+        let rows = Tensor::zeros((200, 1, 16), DType::F32, &Device::Cpu).unwrap();
+        for parts in [vec![1], vec![64], vec![65], vec![100, 28], vec![63, 1, 1], vec![100, 100]] {
+            let mut cache = LayerCache::default();
+            let mut start = 0;
+            for part in &parts {
+                cache.append(&rows, &rows, start..start + part).unwrap();
+                start += part;
+            }
+            let room: usize = cache.blocks().iter().map(|block| block.len() + block.room()).sum();
+            assert!(room <= block_capacity(start), "{parts:?}: {room}");
+        }
     }
 }

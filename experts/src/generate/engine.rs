@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::knowledge::KnowledgeCompletion;
 use super::memory::{MemoryLimit, TaskMemory, TokenBytes};
 use super::panel_decoder::PanelDecoder;
-use super::prefix_cache::PrefixCache;
+use super::prefix_cache::{KeptPrefixes, PrefixCache};
 use super::sampler::TextSampler;
 use super::task::{GenerationSettings, GenerationTask, image_tokens};
 use super::task_queue::{TaskQueue, WaitingTask};
@@ -130,7 +130,8 @@ impl Engine {
     /// Starts the waiting tasks that the memory has room for, in their order, and adds a token to each
     /// text in progress. Returns the tasks whose texts have all ended.
     ///
-    /// Tasks may be added to the queue between two steps. Each task starts as soon as there is room.
+    /// Tasks may be added to the queue between two steps. Waiting tasks start together, when there is one
+    /// for every four texts in progress and the memory has room.
     ///
     /// # Errors
     ///
@@ -161,7 +162,7 @@ impl Engine {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|started| &started.task).collect();
-        let kept = self.memory_limit.prefix_tokens(self.token_bytes);
+        let kept = self.kept_prefixes();
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         for ((trunk, head), WaitingTask { number, tokens, task }) in caches.into_iter().zip(started)
         {
@@ -238,6 +239,12 @@ impl Engine {
         });
         let last_rows = Tensor::from_iter(last_rows, hidden.device())?;
         Ok(head.logits(&hidden.index_select(&last_rows, 0)?)?)
+    }
+
+    /// Returns the memory of prompt stages that no text uses.
+    pub(super) fn kept_prefixes(&self) -> KeptPrefixes {
+        let bytes = self.memory_limit.for_prefixes(self.token_bytes);
+        KeptPrefixes { bytes, token_bytes: self.token_bytes }
     }
 
     /// Returns the number of tokens that a task may take. Returns an error if it has no

@@ -230,7 +230,7 @@ impl Engine {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|answer| &answer.task).collect();
-        let kept = self.memory_limit.prefix_tokens(self.token_bytes);
+        let kept = self.kept_prefixes();
         let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
         let started = started.into_iter().zip(caches);
         queue.active.extend(started.map(|(answer, (trunk_cache, head_cache))| ActiveAnswer {

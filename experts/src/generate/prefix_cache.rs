@@ -11,6 +11,7 @@ use acem3_projector::{PromptSegment, SplicedPrompt, splice};
 use candle::Tensor;
 use rayon::prelude::*;
 
+use super::memory::TokenBytes;
 use super::panel_decoder::PanelDecoder;
 use super::task::GenerationTask;
 use crate::Error;
@@ -64,7 +65,21 @@ pub struct PrefixCache {
     reused_stages: u64,
 }
 
+/// Memory of prompt stages that no text uses.
+#[derive(Clone, Copy)]
+pub(super) struct KeptPrefixes {
+    /// Limit in bytes.
+    pub(super) bytes: u64,
+    /// Size of a token.
+    pub(super) token_bytes: TokenBytes,
+}
+
 impl CachedStage {
+    /// Returns the bytes of its keys and values.
+    fn bytes(&self, token_bytes: TokenBytes) -> u64 {
+        token_bytes.of_stage(self.token_count, self.head_caches.len())
+    }
+
     /// Returns the cache of a member's head.
     fn head_cache(&self, member: usize) -> Result<&Arc<KvCache>, Error> {
         self.head_caches.get(&member).ok_or(Error::MissingPrefix)
@@ -78,16 +93,19 @@ impl PrefixCache {
     }
 
     /// Returns the trunk cache and the head cache of each task's prompt. Computes missing prompt
-    /// stages. Keeps those of these tasks, and others up to `kept` tokens.
+    /// stages. Keeps those of these tasks and of texts in progress, and others as `kept` allows.
     pub(super) fn prefill(
         &mut self,
         decoder: &PanelDecoder,
         tasks: &[&GenerationTask],
-        kept: usize,
+        kept: KeptPrefixes,
     ) -> Result<Vec<(KvCache, KvCache)>, Error> {
         self.clock += 1;
         let stage_counts = tasks.iter().map(|t| t.prompt.stages.len());
         let levels = stage_counts.max().unwrap_or(0);
+        self.mark_used(tasks);
+        // Frees memory before new stages take some.
+        self.evict(kept);
         for level in 0..levels {
             self.prefill_trunk_level(decoder, tasks, level)?;
             let members = (0..decoder.heads.len()).into_par_iter();
@@ -118,6 +136,18 @@ impl PrefixCache {
         let caches = caches.collect::<Result<_, _>>()?;
         self.evict(kept);
         Ok(caches)
+    }
+
+    /// Marks the known prompt stages of tasks as used now.
+    fn mark_used(&mut self, tasks: &[&GenerationTask]) {
+        for task in tasks {
+            for level in 0..task.prompt.stages.len() {
+                let Some(stage) = self.stages.get_mut(&prefix_key(task, level)) else {
+                    break;
+                };
+                stage.last_used = self.clock;
+            }
+        }
     }
 
     /// Computes the missing prompt stages of one level with the trunk, in one batch.
@@ -212,20 +242,25 @@ impl PrefixCache {
         stage.map(Some).ok_or(Error::MissingPrefix)
     }
 
-    /// Removes the least recently used prompt stages until at most `kept` tokens remain.
-    fn evict(&mut self, kept: usize) {
-        let stages = self.stages.values();
-        let mut uses: Vec<(u64, usize)> = stages.map(|n| (n.last_used, n.token_count)).collect();
+    /// Removes the least recently used prompt stages until the others take at most `kept`. Keeps those
+    /// of the current tasks, because the conclusion model may reuse them, and those whose keys and
+    /// values a text or a later stage uses, because their memory would not be free.
+    fn evict(&mut self, kept: KeptPrefixes) {
+        let unused = self.stages.values().filter(|stage| !stage.trunk_cache.has_forks());
+        let mut uses: Vec<(u64, u64)> =
+            unused.map(|stage| (stage.last_used, stage.bytes(kept.token_bytes))).collect();
         uses.sort_unstable_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         let mut total = 0;
-        let first_excess = uses.into_iter().find(|(_, token_count)| {
-            total += token_count;
-            total > kept
+        let first_excess = uses.into_iter().find(|(_, bytes)| {
+            total += bytes;
+            total > kept.bytes
         });
         if let Some((evicted, _)) = first_excess {
-            // Keep the prompt stages of the current tasks: the conclusion model may reuse them.
-            self.stages
-                .retain(|_, stage| stage.last_used > evicted || stage.last_used == self.clock);
+            self.stages.retain(|_, stage| {
+                stage.last_used > evicted
+                    || stage.last_used == self.clock
+                    || stage.trunk_cache.has_forks()
+            });
         }
     }
 }

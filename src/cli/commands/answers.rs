@@ -81,7 +81,8 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     let mut progress = progress.with_results("answer", "unanswered");
     progress.note(&writer.describe());
     notes.iter().chain(&journal.describe_repair()).for_each(|note| progress.note(note));
-    let interrupt = Interrupt::listen()?;
+    let interrupt =
+        Interrupt::listen_with_note("stopping; the next run asks the questions in progress again")?;
     let outside = OutsideImages::counted();
     let images = image_reader(args).with_outside_images(outside.clone());
     let mut run = AnswerRun::new(writer.as_mut(), &mut journal, images, &mut progress, config);

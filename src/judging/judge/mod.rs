@@ -26,7 +26,7 @@ use crate::judging::provenance::Provenance;
 
 /// Returns verdicts on responses.
 ///
-/// A verdict depends only on its job, never on the rest of the batch.
+/// A verdict depends only on its job, never on other jobs.
 pub trait Judge {
     /// Returns the name for tables, on one line, with version or hash.
     fn name(&self) -> String;

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::load::Panel;
 use super::options::JudgeOptions;
-use super::scheduling::{LocalRequest, LocalTask, MemberThread};
+use super::scheduling::{JobWindow, LocalRequest, LocalTask, MemberThread};
 use crate::judging::judge::MemberError;
 use crate::judging::provenance::Provenance;
 
@@ -42,7 +42,6 @@ impl LocalMembers {
              hint: run the same command again"
         );
         let devices = copies.iter().map(|copy| copy.device()).collect();
-        let batch_size = batch_size * copies.len();
         let queues = copies.into_iter().map(start_thread).collect::<Result<_>>()?;
         Ok(Self { panel, devices, queues, batch_size })
     }
@@ -72,9 +71,9 @@ impl LocalMembers {
         self.queues.get(index as usize)
     }
 
-    /// Returns the maximum number of jobs in progress.
-    pub(in crate::judging) fn batch_size(&self) -> usize {
-        self.batch_size
+    /// Returns the number of jobs that may be in progress.
+    pub(in crate::judging) fn window(&self) -> JobWindow {
+        JobWindow::new(self.batch_size, self.devices.len())
     }
 
     /// Returns the devices, for the manifest.

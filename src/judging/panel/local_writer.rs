@@ -43,7 +43,7 @@ impl LocalWriter {
     /// # Errors
     ///
     /// The members are several models, or the sampling is not greedy.
-    pub fn new(panel: Panel, sampling: TextSampling, max_batch: usize) -> Result<Self> {
+    pub fn new(panel: Panel, sampling: TextSampling, batch_size: usize) -> Result<Self> {
         if !sampling.is_greedy() || sampling.top_k.is_some() {
             bail!(
                 "--temperature {}: a checkpoint writes greedily\n\
@@ -61,7 +61,7 @@ impl LocalWriter {
             requests: HashMap::new(),
             submitted: VecDeque::new(),
             done: VecDeque::new(),
-            window: JobWindow::new(max_batch),
+            window: JobWindow::new(batch_size, 1),
             usage: ServerUsage::default(),
         })
     }

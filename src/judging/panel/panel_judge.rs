@@ -21,6 +21,8 @@ use crate::support::device::Placement;
 
 /// A panel with a copy on each device, and the jobs that they compute. A verdict depends on its job
 /// alone, so the number of copies changes no verdict.
+///
+/// Do not judge on a thread of the rayon pool: the threads of the devices need the pool.
 pub struct PanelJudge {
     /// The copy on the first device.
     panel: Arc<Panel>,

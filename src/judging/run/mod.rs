@@ -1,6 +1,7 @@
-//! A run: reads cases, judges their responses in batches, and writes records in input order.
+//! A run: reads cases, judges their responses, and writes records in input order.
 //!
-//! Memory holds at most one batch and the records that wait for it. A case that cannot be judged
+//! A judge takes jobs while others are in progress (see `queue`), or batches of jobs. Memory holds
+//! these jobs, and the records that wait for them. A case that cannot be judged
 //! becomes an unscored record with the reason. Only a failure of the judge or of the journal ends
 //! the run with an error.
 
@@ -60,7 +61,7 @@ const MAX_PENDING: usize = 1024;
 /// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// Maximum pairs per batch.
+    /// Maximum pairs per batch of a judge without a queue.
     pub batch_size: usize,
     /// Model that all others are compared with; `None` to compare all pairs.
     pub baseline: Option<String>,

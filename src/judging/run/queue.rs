@@ -13,7 +13,7 @@ use crate::judging::run::record::Record;
 use crate::judging::run::summary::tally::Origin;
 use crate::support::terminal::exit::RunFailure;
 
-/// Pixels of the jobs in the queue, at most; the judge soon replaces them by encoded images.
+/// Pixels of the images and bytes of the cases of the jobs in the queue, at most.
 const QUEUE_PIXELS: u64 = 4 * BATCH_PIXELS;
 /// Longest wait for a job before the run looks for an interrupt.
 const POLL: Duration = Duration::from_millis(200);
@@ -67,8 +67,8 @@ impl Run<'_> {
         self.pending.len() < MAX_PENDING && size.is_none_or(fits)
     }
 
-    /// Waits for all jobs and saves their records. After an interrupt, waits only for jobs that have sent
-    /// requests, because those are paid.
+    /// Waits for all jobs and saves their records. After an interrupt, waits only for jobs that have cost
+    /// something: those that have sent requests.
     pub(super) fn drain_queue(&mut self) -> anyhow::Result<()> {
         while self.queue.in_progress > 0 {
             if self.interrupt.is_requested()

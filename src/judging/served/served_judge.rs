@@ -12,7 +12,6 @@ use super::budget::{Budget, Spending, unknown_cost};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::handshake::{shake_hands, to_run_error};
-
 use super::panel_settings::{PanelMember, ServedPanelSettings};
 use super::request_queue::RequestQueue;
 use super::served_member::ServedMember;
@@ -58,7 +57,7 @@ impl ServedJudge {
         let queue = RequestQueue::new()?;
         let usage = Arc::new(UsageCounter::default());
         let local = local.map(Arc::new);
-        let window = local.as_ref().map(|local| JobWindow::new(local.batch_size()));
+        let window = local.as_ref().map(|local| local.window());
         let members = connect_members(&settings, local.as_ref(), limits, &usage);
         let members = queue.block_on(members)?;
         let panel = Arc::new(ServedPanel::new(settings, members, local)?);

@@ -1,4 +1,4 @@
-//! Ctrl-C and termination signals: the first stops the run after the current batch, the second ends
+//! Ctrl-C and termination signals: the first stops the run, the second ends
 //! the process.
 
 use std::io::{self, Write};

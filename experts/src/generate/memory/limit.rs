@@ -5,7 +5,7 @@ use super::token_bytes::TokenBytes;
 /// The part of the limit for prompt stages that are kept for later texts is one of this many.
 const PREFIX_SHARE: u64 = 4;
 /// Tokens of the prompt stages that are kept without a limit.
-const UNLIMITED_PREFIX_TOKENS: usize = 4096;
+const UNLIMITED_PREFIX_TOKENS: u64 = 4096;
 
 /// A limit in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +20,11 @@ impl MemoryLimit {
         self.0 - self.0 / PREFIX_SHARE
     }
 
-    /// Returns the number of tokens of the prompt stages that are kept for later texts.
-    pub(in crate::generate) fn prefix_tokens(self, token: TokenBytes) -> usize {
+    /// Returns the bytes of the prompt stages that are kept for later texts.
+    pub(in crate::generate) fn for_prefixes(self, token: TokenBytes) -> u64 {
         if self == Self::NONE {
-            return UNLIMITED_PREFIX_TOKENS;
+            return UNLIMITED_PREFIX_TOKENS * token.all();
         }
-        let tokens = self.0 / PREFIX_SHARE / token.all().max(1);
-        usize::try_from(tokens).unwrap_or(usize::MAX)
+        self.0 / PREFIX_SHARE
     }
 }

@@ -51,8 +51,8 @@ impl TaskMemory {
         });
         let stages = stages.collect();
         let samples = task.samples.max(1);
-        // A text that splits leaves a block that is not full.
-        let split_tokens = if samples > 1 { block_capacity(1) } else { 0 };
+        // Where a text splits, each part starts a block, and may leave room in it.
+        let split_tokens = if samples > 1 { 2 * block_capacity(1) } else { 0 };
         let own_tokens = (block_capacity(text_tokens) + split_tokens) * samples;
         Self { member: task.member, stages, own_tokens }
     }

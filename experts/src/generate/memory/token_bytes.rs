@@ -2,7 +2,7 @@
 
 use candle::DType;
 
-use crate::decoder::DecoderConfig;
+use crate::decoder::{DecoderConfig, block_capacity};
 
 /// Bytes of the keys and values of one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl TokenBytes {
         let layer = 2 * config.kv_heads() * config.head_size() * dtype.size_in_bytes();
         let head_layers = config.num_hidden_layers.saturating_sub(trunk_layers);
         Self { trunk: (trunk_layers * layer) as u64, head: (head_layers * layer) as u64 }
+    }
+
+    /// Returns the bytes of a prompt stage in the trunk and some heads.
+    pub(in crate::generate) fn of_stage(self, tokens: usize, heads: usize) -> u64 {
+        block_capacity(tokens) as u64 * (self.trunk + heads as u64 * self.head)
     }
 
     /// Returns the bytes of a token in all layers.

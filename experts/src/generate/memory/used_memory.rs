@@ -79,6 +79,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::decoder::block_capacity;
     use crate::generate::task::GenerationTask;
     use crate::prompt::{PromptToken, StagedPrompt};
 
@@ -93,18 +94,22 @@ mod tests {
         TaskMemory::new(&task, 0, 10)
     }
 
+    fn tokens(count: usize) -> u64 {
+        block_capacity(count) as u64
+    }
+
     #[test]
     fn tasks_share_stages_and_free_them_when_the_last_one_ends() {
         let mut used = UsedMemory::default();
         let (first, second) = (memory(0, &[(7, 128), (8, 1)]), memory(1, &[(7, 128), (9, 1)]));
         used.add(&first, TOKEN);
-        // Blocks of 128, 64 and 64 tokens: the last one for the text.
-        assert_eq!(used.bytes, (128 + 64 + 64) * 4);
+        let (long, short, text) = (tokens(128), tokens(1), tokens(10));
+        assert_eq!(used.bytes, (long + short + text) * 4);
         used.add(&second, TOKEN);
         // The trunk shares the first stage; the heads are others.
-        assert_eq!(used.bytes, 2 * (128 + 64 + 64) * 4 - 128 * 3);
+        assert_eq!(used.bytes, 2 * (long + short + text) * 4 - long * 3);
         used.remove(&first, TOKEN);
-        assert_eq!(used.bytes, (128 + 64 + 64) * 4);
+        assert_eq!(used.bytes, (long + short + text) * 4);
         used.remove(&second, TOKEN);
         assert_eq!((used.bytes, used.stages.len()), (0, 0));
     }
@@ -123,7 +128,7 @@ mod tests {
         let task = memory(0, &[(7, 640)]);
         let mut used = UsedMemory::default();
         // One prompt and two texts fit; the limit for tasks is three quarters.
-        let limit = MemoryLimit((640 + 2 * 64) * 4 * 4 / 3 + 4);
+        let limit = MemoryLimit((tokens(640) + 2 * tokens(10)) * 4 * 4 / 3 + 4);
         assert!(used.has_room(&memory(0, &[(1, 10_000)]), TOKEN, limit));
         used.add(&task, TOKEN);
         assert!(used.has_room(&task, TOKEN, limit));

@@ -40,7 +40,7 @@ pub struct IntrospectArgs {
     /// Train on the public data sets in DIR too [default: phantoms only]
     #[arg(long, value_name = "DIR", env = "ACEM3_DATA")]
     pub data: Option<PathBuf>,
-    /// Judge N pairs per batch; affects speed and memory, not results
+    /// Judge at most N pairs at the same time; affects speed and memory, not results
     #[arg(long, value_name = "N", default_value_t = 8, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,

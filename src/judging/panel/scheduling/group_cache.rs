@@ -14,7 +14,7 @@ use crate::judging::panel::trunk_group::TrunkGroup;
 /// Maximum number of cached image tokens per trunk group.
 const MAX_CACHED_TOKENS: usize = 1 << 14;
 
-/// Caches of a trunk group between batches.
+/// Caches of a trunk group.
 #[derive(Default)]
 pub(in crate::judging::panel) struct GroupCache {
     /// Keys and values of prompts that later prompts start with.
@@ -24,7 +24,7 @@ pub(in crate::judging::panel) struct GroupCache {
 
 impl GroupCache {
     /// Returns the tokens of an image. Each image is encoded alone, so its tokens do not depend on
-    /// the batch.
+    /// other images.
     pub(in crate::judging::panel) fn encode_image(
         &mut self,
         group: &TrunkGroup,

@@ -1,14 +1,15 @@
 //! Jobs in progress on all devices of a panel.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use acem3_conclusion::Verdict;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, bail};
 
-use super::job_thread::{JobResult, JobThread};
+use super::job_scheduler::JobResult;
+use super::job_thread::JobThread;
 use super::job_window::JobWindow;
 use crate::data::cases::Case;
 use crate::judging::judge::job_queue::{FinishedJob, JobQueue};
@@ -30,6 +31,8 @@ pub(in crate::judging::panel) struct JobQueues {
     /// Case and device of the last job.
     last: Option<(Arc<Case>, usize)>,
     window: JobWindow,
+    /// Results that arrived before the other jobs were cancelled.
+    ready: VecDeque<JobResult>,
 }
 
 /// A job in progress.
@@ -51,10 +54,18 @@ impl JobQueues {
         batch_size: usize,
     ) -> Result<Self> {
         let (sender, results) = channel();
-        let window = JobWindow::new(batch_size.saturating_mul(copies.len()));
+        let window = JobWindow::new(batch_size, copies.len());
         let start = |copy| JobThread::start(copy, options, sender.clone());
         let devices = copies.into_iter().map(start).collect::<Result<_>>()?;
-        Ok(Self { devices, results, jobs: HashMap::new(), next: 0, last: None, window })
+        Ok(Self {
+            devices,
+            results,
+            jobs: HashMap::new(),
+            next: 0,
+            last: None,
+            window,
+            ready: VecDeque::new(),
+        })
     }
 
     /// Judges jobs and returns their results in order. No other job may be in progress.
@@ -82,23 +93,19 @@ impl JobQueues {
     }
 
     /// Returns the device for a job: that of the last job if both belong to one case, because it has
-    /// the image and the common start of the prompts. Otherwise, the one with the fewest jobs.
+    /// the image and the common start of the prompts. If it has its share of the jobs, or for another
+    /// case, returns the one with the fewest jobs.
     fn device_for(&self, job: &JudgeJob) -> usize {
-        match &self.last {
-            Some((case, device)) if Arc::ptr_eq(case, &job.case) => *device,
-            _ => {
-                let loads = self.devices.iter().map(|device| device.in_progress).enumerate();
-                loads.min_by_key(|(_, jobs)| *jobs).map_or(0, |(device, _)| device)
-            }
-        }
-    }
-
-    /// Returns an error if a thread has ended although it has jobs.
-    fn check_threads(&self) -> Result<()> {
-        if self.devices.iter().any(JobThread::has_failed) {
-            return Err(anyhow!("a thread of the panel failed"));
-        }
-        Ok(())
+        let share = self.window.jobs().div_ceil(self.devices.len().max(1));
+        let has_room = |device: &usize| {
+            self.devices.get(*device).is_some_and(|device| device.in_progress < share)
+        };
+        let last = self.last.as_ref().filter(|(case, _)| Arc::ptr_eq(case, &job.case));
+        let last = last.map(|(_, device)| *device).filter(has_room);
+        last.unwrap_or_else(|| {
+            let loads = self.devices.iter().map(|device| device.in_progress).enumerate();
+            loads.min_by_key(|(_, jobs)| *jobs).map_or(0, |(device, _)| device)
+        })
     }
 
     /// Removes a finished job from those in progress. Returns `None` if the job was cancelled.
@@ -138,7 +145,11 @@ impl JobQueue for JobQueues {
     }
 
     fn cancel_unsent(&mut self) -> usize {
-        self.devices.iter_mut().for_each(JobThread::cancel);
+        self.devices.iter_mut().for_each(|device| device.cancel(self.next));
+        while let Ok(result) = self.results.try_recv() {
+            let result = result.map(|finished| self.finish(finished)).transpose();
+            self.ready.extend(result);
+        }
         let cancelled = self.jobs.len();
         self.jobs.clear();
         cancelled
@@ -146,6 +157,9 @@ impl JobQueue for JobQueues {
 
     fn next_finished(&mut self, timeout: Duration) -> Result<Option<FinishedJob>> {
         let end = Instant::now() + timeout;
+        if let Some(ready) = self.ready.pop_front() {
+            return ready.map(Some);
+        }
         while !self.jobs.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
             match self.results.recv_timeout(left.min(CHECK_INTERVAL)) {
@@ -155,13 +169,19 @@ impl JobQueue for JobQueues {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.check_threads()?;
+                    if self.devices.iter().any(JobThread::has_failed) {
+                        // The thread sends its error before it ends.
+                        if let Ok(Err(error)) = self.results.try_recv() {
+                            return Err(error);
+                        }
+                        bail!("a thread of the panel failed");
+                    }
                     if left.is_zero() {
                         return Ok(None);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(anyhow!("the threads of the panel failed"));
+                    bail!("the threads of the panel failed");
                 }
             }
         }

@@ -14,6 +14,9 @@ use crate::judging::judge::{JudgeJob, Unscored};
 use crate::judging::panel::load::Panel;
 use crate::judging::panel::options::JudgeOptions;
 
+/// A finished job, or the error of the panel.
+pub(super) type JobResult = Result<FinishedJob>;
+
 /// Computes jobs with a panel. Each step adds a token to the texts of all jobs in progress. The caches
 /// and the other jobs never affect a verdict.
 pub(super) struct JobScheduler {
@@ -58,6 +61,18 @@ impl JobScheduler {
         self.jobs.clear();
         for progress in &mut self.groups {
             progress.cancel();
+        }
+    }
+
+    /// Describes the jobs in progress, for an error.
+    pub(super) fn describe_jobs(&self) -> String {
+        let first = self.jobs.iter().min_by_key(|(number, _)| **number);
+        let case = first.and_then(|(_, job)| job.passes.first()).map(ResponsePass::case_id);
+        let device = self.panel.device();
+        let case = case.unwrap_or_default();
+        match self.jobs.len() {
+            1 => format!("case `{case}` on {device}"),
+            count => format!("{count} pairs in progress on {device}, the first of case `{case}`"),
         }
     }
 
@@ -107,7 +122,7 @@ impl JobScheduler {
     /// # Errors
     ///
     /// The judge cannot judge any job.
-    pub(super) fn step(&mut self) -> Result<Vec<FinishedJob>> {
+    pub(super) fn step(&mut self) -> Result<Vec<JobResult>> {
         let panel = Arc::clone(&self.panel);
         for (index, group) in panel.groups.iter().enumerate() {
             let Some(progress) = self.groups.get_mut(index) else {
@@ -127,7 +142,7 @@ impl JobScheduler {
                 }
             }
         }
-        self.take_finished()
+        Ok(self.take_finished())
     }
 
     /// Adds the tasks of the conclusion model if all experts of a pass have ended.
@@ -150,15 +165,17 @@ impl JobScheduler {
         Ok(())
     }
 
-    /// Removes the jobs without open tasks and returns their results, in the order of their numbers.
-    fn take_finished(&mut self) -> Result<Vec<FinishedJob>> {
+    /// Removes the jobs without open tasks and returns their results, errors last.
+    fn take_finished(&mut self) -> Vec<JobResult> {
         let mut ended: Vec<(u64, JobInProgress)> =
             self.jobs.extract_if(|_, job| job.open_tasks == 0).collect();
         ended.sort_unstable_by_key(|(number, _)| *number);
         let to_finished = |(number, job): (u64, JobInProgress)| {
             Ok(FinishedJob { number, result: self.to_verdict(job)? })
         };
-        ended.into_iter().map(to_finished).collect()
+        let mut results: Vec<JobResult> = ended.into_iter().map(to_finished).collect();
+        results.sort_by_key(Result::is_err);
+        results
     }
 
     fn to_verdict(&self, job: JobInProgress) -> Result<Result<Verdict, Unscored>> {

@@ -1,20 +1,17 @@
 //! The thread that computes the jobs of a device.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, Result};
 
-use super::job_scheduler::JobScheduler;
+use super::job_scheduler::{JobResult, JobScheduler};
 use super::messages::receive;
 use crate::judging::judge::JudgeJob;
-use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::panel::load::Panel;
 use crate::judging::panel::options::JudgeOptions;
-
-/// A finished job, or the error that ends the thread.
-pub(super) type JobResult = Result<FinishedJob>;
 
 /// What a thread is told.
 enum JobMessage {
@@ -24,11 +21,14 @@ enum JobMessage {
     Cancel,
 }
 
-/// A thread that computes jobs. When the value is dropped, the thread ends after its current step.
+/// A thread that computes jobs. When the value is dropped, the thread ends after the current step, or the
+/// image that it encodes.
 pub(super) struct JobThread {
     /// `None` while the value is dropped.
     messages: Option<Sender<JobMessage>>,
     thread: Option<JoinHandle<()>>,
+    /// Jobs with smaller numbers are cancelled.
+    first_job: Arc<AtomicU64>,
     /// Number of jobs in progress.
     pub(super) in_progress: usize,
 }
@@ -45,12 +45,18 @@ impl JobThread {
         results: Sender<JobResult>,
     ) -> Result<Self> {
         let (sender, messages) = channel();
-        let scheduler = JobScheduler::new(panel, options);
+        let first_job = Arc::new(AtomicU64::new(0));
+        let own = JobComputation {
+            scheduler: JobScheduler::new(panel, options),
+            messages,
+            results,
+            first_job: Arc::clone(&first_job),
+        };
         let thread = thread::Builder::new()
             .name("panel".to_owned())
-            .spawn(move || compute_jobs(scheduler, &messages, &results))
+            .spawn(move || own.run())
             .context("cannot start the thread of the panel")?;
-        Ok(Self { messages: Some(sender), thread: Some(thread), in_progress: 0 })
+        Ok(Self { messages: Some(sender), thread: Some(thread), first_job, in_progress: 0 })
     }
 
     /// Starts a job. If the thread has ended, the job never finishes.
@@ -59,9 +65,10 @@ impl JobThread {
         self.send(JobMessage::Start(number, job));
     }
 
-    /// Ends all jobs. Results that are already sent may still arrive.
-    pub(super) fn cancel(&mut self) {
+    /// Ends all jobs before a number. Results that are already sent may still arrive.
+    pub(super) fn cancel(&mut self, next: u64) {
         self.in_progress = 0;
+        self.first_job.store(next, Ordering::SeqCst);
         self.send(JobMessage::Cancel);
     }
 
@@ -80,6 +87,7 @@ impl JobThread {
 
 impl Drop for JobThread {
     fn drop(&mut self) {
+        self.first_job.store(u64::MAX, Ordering::SeqCst);
         drop(self.messages.take());
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported as an error of its jobs.
@@ -88,39 +96,48 @@ impl Drop for JobThread {
     }
 }
 
-/// Computes jobs until their sender is gone, or until an error.
-fn compute_jobs(
-    mut scheduler: JobScheduler,
-    messages: &Receiver<JobMessage>,
-    results: &Sender<JobResult>,
-) {
-    loop {
-        match receive(messages, scheduler.is_idle()) {
-            Ok(Some(JobMessage::Cancel)) => {
-                scheduler.cancel();
-                continue;
-            }
-            Ok(Some(JobMessage::Start(number, job))) => {
-                if let Err(error) = rayon::scope(|_| scheduler.start(number, job)) {
-                    let _ = results.send(Err(error));
-                    return;
-                }
-                continue;
-            }
-            Ok(None) => {}
-            Err(_) => return,
-        }
-        // On a thread of the pool, small parallel operations start without waking another thread. A
-        // scope for each step lets several devices take turns.
-        match rayon::scope(|_| scheduler.step()) {
-            Ok(finished) => {
-                // The receiver is gone if the judge is dropped.
-                finished.into_iter().for_each(|job| drop(results.send(Ok(job))));
-            }
-            Err(error) => {
-                let _ = results.send(Err(error));
+/// What the thread owns.
+struct JobComputation {
+    scheduler: JobScheduler,
+    messages: Receiver<JobMessage>,
+    results: Sender<JobResult>,
+    /// Jobs with smaller numbers are cancelled.
+    first_job: Arc<AtomicU64>,
+}
+
+impl JobComputation {
+    /// Computes jobs until their sender is gone. Sends an error before it ends with it.
+    fn run(mut self) {
+        while let Ok(message) = receive(&self.messages, self.scheduler.is_idle()) {
+            // On a thread of the pool, small parallel operations start without waking another thread. A
+            // scope for each step lets several devices take turns.
+            if let Err(error) = rayon::scope(|_| self.process(message)) {
+                let _ = self.results.send(Err(error));
                 return;
             }
         }
+    }
+
+    /// Processes a message, or computes a step if there is none.
+    fn process(&mut self, message: Option<JobMessage>) -> Result<()> {
+        match message {
+            Some(JobMessage::Cancel) => self.scheduler.cancel(),
+            Some(JobMessage::Start(number, job)) => {
+                if number >= self.first_job.load(Ordering::SeqCst) {
+                    let case = Arc::clone(&job.case);
+                    let started = self.scheduler.start(number, job);
+                    started.with_context(|| format!("case `{}`", case.id))?;
+                }
+            }
+            None => {
+                let finished =
+                    self.scheduler.step().with_context(|| self.scheduler.describe_jobs())?;
+                for result in finished {
+                    // The receiver is gone if the judge is dropped.
+                    let _ = self.results.send(Ok(result?));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// Jobs at the start, so that the first verdict arrives soon.
+/// Jobs per device at the start, so that the first verdict arrives soon.
 const FIRST_JOBS: usize = 2;
-/// Least jobs after the first ones have finished. A step that continues few texts takes almost as long
+/// Least jobs per device after the first ones have finished. A step that continues few texts takes almost as long
 /// as one that continues many.
 const MIN_JOBS: usize = 4;
 /// The number of jobs grows at most by this factor at a time: many jobs together are faster than the
@@ -17,6 +17,8 @@ const WINDOW: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub(in crate::judging) struct JobWindow {
     jobs: usize,
+    /// Least jobs after the first ones.
+    least: usize,
     max: usize,
     /// Jobs that finished since `start`.
     finished: usize,
@@ -24,10 +26,12 @@ pub(in crate::judging) struct JobWindow {
 }
 
 impl JobWindow {
-    /// Creates a window of at most `max` jobs.
-    pub(in crate::judging) fn new(max: usize) -> Self {
-        let max = max.max(1);
-        Self { jobs: FIRST_JOBS.min(max), max, finished: 0, start: None }
+    /// Creates a window of at most `device_max` jobs on each of some devices.
+    pub(in crate::judging) fn new(device_max: usize, devices: usize) -> Self {
+        let devices = devices.max(1);
+        let max = device_max.max(1).saturating_mul(devices);
+        let (first, least) = (FIRST_JOBS * devices, MIN_JOBS * devices);
+        Self { jobs: first.min(max), least, max, finished: 0, start: None }
     }
 
     /// Returns the number of jobs that may be in progress.
@@ -49,7 +53,7 @@ impl JobWindow {
         let seconds = now.saturating_duration_since(start).as_secs_f64().max(1e-3);
         let rate = self.finished as f64 / seconds;
         let jobs = (rate * WINDOW.as_secs_f64()) as usize;
-        self.jobs = jobs.max(MIN_JOBS).min(self.jobs * MAX_GROWTH).min(self.max);
+        self.jobs = jobs.max(self.least).min(self.jobs * MAX_GROWTH).min(self.max);
         (self.finished, self.start) = (0, Some(now));
     }
 }
@@ -60,7 +64,7 @@ mod tests {
 
     /// Returns the number of jobs after some that take a time each.
     fn jobs_after(jobs: usize, seconds: f64, max: usize) -> usize {
-        let mut window = JobWindow::new(max);
+        let mut window = JobWindow::new(max, 1);
         let start = Instant::now();
         window.start_job(start);
         for i in 1..=jobs {
@@ -77,5 +81,6 @@ mod tests {
         assert_eq!(jobs_after(1, 60.0, 64), 2);
         assert_eq!(jobs_after(200, 60.0, 64), 4);
         assert_eq!(jobs_after(200, 0.01, 1), 1);
+        assert_eq!(JobWindow::new(64, 3).jobs(), 6);
     }
 }

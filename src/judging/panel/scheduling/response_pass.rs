@@ -74,6 +74,11 @@ impl ResponsePass {
         Self { job, rotation, shows_reference, images, experts, conclusions: Vec::new(), samples }
     }
 
+    /// Returns the id of the case.
+    pub(super) fn case_id(&self) -> &str {
+        &self.job.case.id
+    }
+
     /// Returns the tasks of the experts that are members of a group, with their members.
     pub(super) fn expert_tasks(
         &self,

@@ -264,7 +264,7 @@ impl<'a> AnswerRun<'a> {
         let finished = self.writer.next_finished(timeout).with_context(|| {
             RunFailure(
                 "the model failed\n\
-                 hint: finished answers are safe; run the same command again to resume"
+                 hint: written answers are safe; run the same command again to resume"
                     .to_owned(),
             )
         })?;

@@ -87,7 +87,8 @@ impl RoundJudging<'_> {
         let files = PanelFiles::Folder(self.panel.to_owned());
         let options = PanelOptions { knowledge: self.knowledge.clone(), ..PanelOptions::default() };
         let panel = Panel::load(&files, options, self.placement, HubDownloads::default())?;
-        let mut judge = PanelJudge::new(panel, JudgeOptions::most_probable())?;
+        let mut judge =
+            PanelJudge::on_devices(vec![panel], JudgeOptions::most_probable(), self.batch_size)?;
         let mut journal = Journal::open(self.out, &judge.provenance())?;
         let mut manifest =
             Manifest::start(SourceInfo::new(self.path, source.kind), &judge, source.total);
