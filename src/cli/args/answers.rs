@@ -158,8 +158,8 @@ pub struct AnswererArgs {
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Write at most N answers of a checkpoint at the same time, and fewer if they take more than 8
-    /// seconds, but 4; affects speed and memory, not results
+    /// Write at most N answers of a checkpoint at the same time: as many as take 8 seconds together, or
+    /// 4 if those take longer; affects speed and memory, not results
     #[arg(long, value_name = "N", default_value_t = 64, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,

@@ -31,8 +31,8 @@ pub struct JudgePanelArgs {
     /// The device.
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Judge at most N pairs at the same time on each device, and fewer if they take more than 8
-    /// seconds, but 4; affects speed and memory, not results
+    /// Judge at most N pairs at the same time on each device: as many as take 8 seconds together, or 4
+    /// if those take longer; affects speed and memory, not results
     #[arg(long, value_name = "N", default_value_t = DEFAULT_BATCH_SIZE, env = "ACEM3_BATCH_SIZE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch_size: u32,
