@@ -206,7 +206,7 @@ fn jobs_may_start_at_any_time_and_be_cancelled() {
         queue.submit(number, job.clone());
         found.extend(queue.next_finished(Duration::from_millis(20)).unwrap());
     }
-    while let Some(finished) = queue.next_finished(Duration::from_secs(60)).unwrap() {
+    while let Some(finished) = queue.next_finished(Duration::from_mins(1)).unwrap() {
         found.push(finished);
     }
     found.sort_by_key(|finished| finished.number);
