@@ -10,15 +10,13 @@ use std::sync::Arc;
 use acem3_kernels::{DeviceCache, KeyValueBlock};
 use candle::{Result, Tensor};
 
-/// The room of a block is a multiple of this many tokens.
-const LANES: usize = 16;
 /// Tokens of a block that is filled during generation.
 const BLOCK_TOKENS: usize = 64;
 
 /// Returns the most tokens that blocks have room for if a cache adds this many tokens to them. A block
 /// has at least [`BLOCK_TOKENS`], and only the last one has room left.
 pub(crate) fn block_capacity(tokens: usize) -> usize {
-    (tokens + BLOCK_TOKENS - 1).next_multiple_of(LANES)
+    KeyValueBlock::round_capacity(tokens + BLOCK_TOKENS - 1)
 }
 
 /// Keys and values of one layer on the CPU, in blocks.

@@ -4,9 +4,9 @@ use candle::Tensor;
 use rayon::prelude::*;
 
 use super::knowledge::KnowledgeCompletion;
-use super::memory::{MemoryLimit, TaskMemory, TokenBytes};
+use super::memory::{CacheMemory, TaskMemory, TokenBytes};
 use super::panel_decoder::PanelDecoder;
-use super::prefix_cache::{KeptPrefixes, PrefixCache};
+use super::prefix_cache::PrefixCache;
 use super::sampler::TextSampler;
 use super::task::{GenerationSettings, GenerationTask, image_tokens};
 use super::task_queue::{TaskQueue, WaitingTask};
@@ -25,10 +25,8 @@ pub struct Engine {
     sampler: TextSampler,
     /// Context length, in tokens.
     pub(super) context: usize,
-    /// Size of the keys and values of a token.
-    pub(super) token_bytes: TokenBytes,
-    /// Limit on the memory for keys and values.
-    pub(super) memory_limit: MemoryLimit,
+    /// Memory for keys and values.
+    pub(super) memory: CacheMemory,
     counter: TokenCounter,
 }
 
@@ -46,8 +44,7 @@ impl Engine {
             decoder: PanelDecoder { trunk, heads },
             sampler: TextSampler::new(tokenizer, config.vocab_size, settings)?,
             context: config.max_position_embeddings,
-            token_bytes,
-            memory_limit: MemoryLimit::NONE,
+            memory: CacheMemory::unlimited(token_bytes),
             counter: TokenCounter::default(),
         })
     }
@@ -56,7 +53,7 @@ impl Engine {
     /// stages that are kept for later texts. Texts beyond it wait for others to end. One text is
     /// always in progress, whatever it takes.
     pub fn limit_memory(&mut self, bytes: u64) {
-        self.memory_limit = MemoryLimit(bytes);
+        self.memory.limit = bytes;
     }
 
     /// Lets members look up the questions that they ask in their free texts. Changes the texts.
@@ -146,7 +143,7 @@ impl Engine {
         let mut texts = queue.active.texts();
         if !texts.is_empty() {
             self.decode_step(&mut texts)?;
-            finished.extend(queue.active.take_finished(self.token_bytes));
+            finished.extend(queue.active.take_finished(self.memory.token));
         }
         Ok(finished)
     }
@@ -157,13 +154,12 @@ impl Engine {
         queue: &mut TaskQueue,
         prefix_cache: &mut PrefixCache,
     ) -> Result<(), Error> {
-        let started = queue.take_startable(self.token_bytes, self.memory_limit);
+        let started = queue.take_startable(self.memory);
         if started.is_empty() {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|started| &started.task).collect();
-        let kept = self.kept_prefixes();
-        let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
+        let caches = prefix_cache.prefill(&self.decoder, &tasks, self.memory)?;
         for ((trunk, head), WaitingTask { number, tokens, task }) in caches.into_iter().zip(started)
         {
             let text = TextGeneration::new(&task, trunk, head, &self.sampler)?
@@ -239,12 +235,6 @@ impl Engine {
         });
         let last_rows = Tensor::from_iter(last_rows, hidden.device())?;
         Ok(head.logits(&hidden.index_select(&last_rows, 0)?)?)
-    }
-
-    /// Returns the memory of prompt stages that no text uses.
-    pub(super) fn kept_prefixes(&self) -> KeptPrefixes {
-        let bytes = self.memory_limit.for_prefixes(self.token_bytes);
-        KeptPrefixes { bytes, token_bytes: self.token_bytes }
     }
 
     /// Returns the number of tokens that a task may take. Returns an error if it has no

@@ -171,7 +171,7 @@ impl Engine {
             self.answer_step(queue)?;
             for done in queue.active.extract_if(.., |answer| answer.end.is_some()) {
                 let number = done.number;
-                queue.memory.remove(&done.memory, self.token_bytes);
+                queue.memory.remove(&done.memory, self.memory.token);
                 finished.push(FinishedAnswer { number, result: self.finish_answer(done) });
             }
         }
@@ -216,22 +216,13 @@ impl Engine {
         if !starts_texts(queue.waiting.len(), queue.active.len()) {
             return Ok(());
         }
-        let (token_bytes, limit) = (self.token_bytes, self.memory_limit);
-        let (used, mut started) = (&mut queue.memory, Vec::new());
-        while let Some(next) = queue.waiting.pop_front() {
-            if !used.has_room(&next.memory, token_bytes, limit) {
-                queue.waiting.push_front(next);
-                break;
-            }
-            used.add(&next.memory, token_bytes);
-            started.push(next);
-        }
+        let used = &mut queue.memory;
+        let started = used.take_fitting(&mut queue.waiting, |next| &next.memory, self.memory);
         if started.is_empty() {
             return Ok(());
         }
         let tasks: Vec<&GenerationTask> = started.iter().map(|answer| &answer.task).collect();
-        let kept = self.kept_prefixes();
-        let caches = prefix_cache.prefill(&self.decoder, &tasks, kept)?;
+        let caches = prefix_cache.prefill(&self.decoder, &tasks, self.memory)?;
         let started = started.into_iter().zip(caches);
         queue.active.extend(started.map(|(answer, (trunk_cache, head_cache))| ActiveAnswer {
             number: answer.number,

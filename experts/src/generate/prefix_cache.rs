@@ -11,7 +11,7 @@ use acem3_projector::{PromptSegment, SplicedPrompt, splice};
 use candle::Tensor;
 use rayon::prelude::*;
 
-use super::memory::TokenBytes;
+use super::memory::{CacheMemory, TokenBytes};
 use super::panel_decoder::PanelDecoder;
 use super::task::GenerationTask;
 use crate::Error;
@@ -65,15 +65,6 @@ pub struct PrefixCache {
     reused_stages: u64,
 }
 
-/// Memory of prompt stages that no text uses.
-#[derive(Clone, Copy)]
-pub(super) struct KeptPrefixes {
-    /// Limit in bytes.
-    pub(super) bytes: u64,
-    /// Size of a token.
-    pub(super) token_bytes: TokenBytes,
-}
-
 impl CachedStage {
     /// Returns the bytes of its keys and values.
     fn bytes(&self, token_bytes: TokenBytes) -> u64 {
@@ -93,19 +84,19 @@ impl PrefixCache {
     }
 
     /// Returns the trunk cache and the head cache of each task's prompt. Computes missing prompt
-    /// stages. Keeps those of these tasks and of texts in progress, and others as `kept` allows.
+    /// stages. Keeps those of these tasks and of texts in progress, and others as `memory` allows.
     pub(super) fn prefill(
         &mut self,
         decoder: &PanelDecoder,
         tasks: &[&GenerationTask],
-        kept: KeptPrefixes,
+        memory: CacheMemory,
     ) -> Result<Vec<(KvCache, KvCache)>, Error> {
         self.clock += 1;
         let stage_counts = tasks.iter().map(|t| t.prompt.stages.len());
         let levels = stage_counts.max().unwrap_or(0);
         self.mark_used(tasks);
         // Frees memory before new stages take some.
-        self.evict(kept);
+        self.evict(memory);
         for level in 0..levels {
             self.prefill_trunk_level(decoder, tasks, level)?;
             let members = (0..decoder.heads.len()).into_par_iter();
@@ -134,7 +125,7 @@ impl PrefixCache {
             Ok((stage.trunk_cache.fork(), head_cache.fork()))
         });
         let caches = caches.collect::<Result<_, _>>()?;
-        self.evict(kept);
+        self.evict(memory);
         Ok(caches)
     }
 
@@ -242,18 +233,18 @@ impl PrefixCache {
         stage.map(Some).ok_or(Error::MissingPrefix)
     }
 
-    /// Removes the least recently used prompt stages until the others take at most `kept`. Keeps those
+    /// Removes the least recently used prompt stages until the others fit the memory for them. Keeps those
     /// of the current tasks, because the conclusion model may reuse them, and those whose keys and
     /// values a text or a later stage uses, because their memory would not be free.
-    fn evict(&mut self, kept: KeptPrefixes) {
+    fn evict(&mut self, memory: CacheMemory) {
         let unused = self.stages.values().filter(|stage| !stage.trunk_cache.has_forks());
         let mut uses: Vec<(u64, u64)> =
-            unused.map(|stage| (stage.last_used, stage.bytes(kept.token_bytes))).collect();
+            unused.map(|stage| (stage.last_used, stage.bytes(memory.token))).collect();
         uses.sort_unstable_by_key(|(last_used, _)| std::cmp::Reverse(*last_used));
         let mut total = 0;
         let first_excess = uses.into_iter().find(|(_, bytes)| {
             total += bytes;
-            total > kept.bytes
+            total > memory.for_prefixes()
         });
         if let Some((evicted, _)) = first_excess {
             self.stages.retain(|_, stage| {

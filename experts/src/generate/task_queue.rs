@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::memory::{MemoryLimit, TokenBytes};
+use super::memory::CacheMemory;
 use super::task::GenerationTask;
 use super::task_tokens::TaskTokens;
 use super::tasks_in_progress::{FinishedTask, TasksInProgress};
@@ -58,29 +58,16 @@ impl TaskQueue {
 
     /// Removes and returns the first waiting tasks that the memory has room for, or none if too few wait
     /// for the texts in progress.
-    pub(super) fn take_startable(
-        &mut self,
-        token_bytes: TokenBytes,
-        limit: MemoryLimit,
-    ) -> Vec<WaitingTask> {
-        let mut started = Vec::new();
+    pub(super) fn take_startable(&mut self, memory: CacheMemory) -> Vec<WaitingTask> {
         if !starts_texts(self.waiting.len(), self.active.text_count()) {
-            return started;
+            return Vec::new();
         }
         let used = &mut self.active.memory;
-        while let Some(next) = self.waiting.pop_front() {
-            if !used.has_room(&next.tokens.memory, token_bytes, limit) {
-                self.waiting.push_front(next);
-                break;
-            }
-            used.add(&next.tokens.memory, token_bytes);
-            started.push(next);
-        }
-        started
+        used.take_fitting(&mut self.waiting, |next| &next.tokens.memory, memory)
     }
 }
 
-/// Returns true if waiting texts start now: if there are enough of them for the texts in progress.
+/// Returns true if enough texts wait to start them together.
 pub(super) fn starts_texts(waiting: usize, active: usize) -> bool {
     waiting * TEXTS_PER_START >= active
 }

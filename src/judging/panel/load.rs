@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
 use acem3_conclusion::prompt_source;
 use acem3_experts::prompt::{PromptForm, Rubric};
 use acem3_kernels::instruction_set;
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 use candle::DType;
 
 use crate::checkpoints::panel::definition::PanelDefinition;
@@ -113,6 +114,21 @@ impl Panel {
             limits,
             hub,
         })
+    }
+
+    /// Shares copies of one panel, one for each device, between threads.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or the copies are not of one panel.
+    pub(super) fn share_copies(copies: Vec<Self>, run: JudgeOptions) -> Result<Vec<Arc<Self>>> {
+        let first = copies.first().context("a panel without a device")?.provenance(run);
+        ensure!(
+            copies.iter().all(|copy| copy.provenance(run) == first),
+            "the copies of the panel differ: its files changed while they were loaded\n\
+             hint: run the same command again"
+        );
+        Ok(copies.into_iter().map(Arc::new).collect())
     }
 
     /// Limits the memory for keys and values, in bytes; `None` for no limit. Groups of members that share

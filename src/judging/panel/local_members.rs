@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use acem3_experts::Rating;
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use tokio::sync::oneshot;
 
 use super::load::Panel;
@@ -33,14 +33,8 @@ impl LocalMembers {
     ///
     /// There is no copy, the copies are not of one panel, or a thread cannot be started.
     pub fn start(copies: Vec<Panel>, batch_size: usize) -> Result<Self> {
-        let copies: Vec<Arc<Panel>> = copies.into_iter().map(Arc::new).collect();
+        let copies = Panel::share_copies(copies, JudgeOptions::most_probable())?;
         let panel = Arc::clone(copies.first().context("a panel without a device")?);
-        let provenance = panel.provenance(JudgeOptions::most_probable());
-        ensure!(
-            copies.iter().all(|copy| copy.provenance(JudgeOptions::most_probable()) == provenance),
-            "the copies of the panel differ: its files changed while they were loaded\n\
-             hint: run the same command again"
-        );
         let devices = copies.iter().map(|copy| copy.device()).collect();
         let queues = copies.into_iter().map(start_thread).collect::<Result<_>>()?;
         Ok(Self { panel, devices, queues, batch_size })

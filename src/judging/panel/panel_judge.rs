@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acem3_conclusion::Verdict;
 use acem3_experts::Aspect;
 use acem3_experts::prompt::Form;
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use super::load::Panel;
 use super::options::{JudgeOptions, PanelOptions};
@@ -65,14 +65,8 @@ impl PanelJudge {
         options: JudgeOptions,
         batch_size: usize,
     ) -> Result<Self> {
-        let copies: Vec<Arc<Panel>> = copies.into_iter().map(Arc::new).collect();
+        let copies = Panel::share_copies(copies, options)?;
         let panel = Arc::clone(copies.first().context("a panel without a device")?);
-        let provenance = panel.provenance(options);
-        ensure!(
-            copies.iter().all(|copy| copy.provenance(options) == provenance),
-            "the copies of the panel differ: its files changed while they were loaded\n\
-             hint: run the same command again"
-        );
         let queues = JobQueues::start(copies.clone(), options, batch_size)?;
         Ok(Self { panel, copies, options, queues })
     }

@@ -1,8 +1,8 @@
 //! Memory that the tasks in progress take.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use super::limit::MemoryLimit;
+use super::cache_memory::CacheMemory;
 use super::task_memory::TaskMemory;
 use super::token_bytes::TokenBytes;
 
@@ -19,20 +19,33 @@ pub(in crate::generate) struct UsedMemory {
 }
 
 impl UsedMemory {
-    /// Returns true if the limit has room for another task. The first task starts whatever it takes.
-    pub(in crate::generate) fn has_room(
-        &self,
-        task: &TaskMemory,
-        token: TokenBytes,
-        limit: MemoryLimit,
-    ) -> bool {
-        let new = stages(task, token).filter(|(key, _)| !self.stages.contains_key(key));
-        let new = new.map(|(_, bytes)| bytes).sum::<u64>() + own_bytes(task, token);
-        self.tasks == 0 || self.bytes.saturating_add(new) <= limit.for_tasks()
+    /// Removes and returns the first waiting tasks that there is room for, and counts their memory. If no
+    /// task is in progress, the first one starts whatever it takes.
+    pub(in crate::generate) fn take_fitting<T>(
+        &mut self,
+        waiting: &mut VecDeque<T>,
+        memory_of: impl Fn(&T) -> &TaskMemory,
+        cache: CacheMemory,
+    ) -> Vec<T> {
+        let mut fitting = Vec::new();
+        while waiting.front().is_some_and(|next| self.has_room(memory_of(next), cache)) {
+            let Some(next) = waiting.pop_front() else {
+                break;
+            };
+            self.add(memory_of(&next), cache.token);
+            fitting.push(next);
+        }
+        fitting
+    }
+
+    fn has_room(&self, task: &TaskMemory, cache: CacheMemory) -> bool {
+        let new = stages(task, cache.token).filter(|(key, _)| !self.stages.contains_key(key));
+        let new = new.map(|(_, bytes)| bytes).sum::<u64>() + own_bytes(task, cache.token);
+        self.tasks == 0 || self.bytes.saturating_add(new) <= cache.for_tasks()
     }
 
     /// Adds a task that starts.
-    pub(in crate::generate) fn add(&mut self, task: &TaskMemory, token: TokenBytes) {
+    fn add(&mut self, task: &TaskMemory, token: TokenBytes) {
         self.tasks += 1;
         self.bytes += own_bytes(task, token);
         for (key, bytes) in stages(task, token) {
@@ -44,7 +57,7 @@ impl UsedMemory {
         }
     }
 
-    /// Removes a task that has ended. `task` and `token` are those of [`Self::add`].
+    /// Removes a task that has ended.
     pub(in crate::generate) fn remove(&mut self, task: &TaskMemory, token: TokenBytes) {
         self.tasks -= 1;
         self.bytes -= own_bytes(task, token);
@@ -128,12 +141,13 @@ mod tests {
         let task = memory(0, &[(7, 640)]);
         let mut used = UsedMemory::default();
         // One prompt and two texts fit; the limit for tasks is three quarters.
-        let limit = MemoryLimit((tokens(640) + 2 * tokens(10)) * 4 * 4 / 3 + 4);
-        assert!(used.has_room(&memory(0, &[(1, 10_000)]), TOKEN, limit));
+        let limit = (tokens(640) + 2 * tokens(10)) * 4 * 4 / 3 + 4;
+        let cache = CacheMemory { limit, token: TOKEN };
+        assert!(used.has_room(&memory(0, &[(1, 10_000)]), cache));
         used.add(&task, TOKEN);
-        assert!(used.has_room(&task, TOKEN, limit));
-        assert!(!used.has_room(&memory(0, &[(8, 640)]), TOKEN, limit));
+        assert!(used.has_room(&task, cache));
+        assert!(!used.has_room(&memory(0, &[(8, 640)]), cache));
         used.add(&task, TOKEN);
-        assert!(!used.has_room(&task, TOKEN, limit));
+        assert!(!used.has_room(&task, cache));
     }
 }

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 /// Jobs per device at the start, so that the first verdict arrives soon.
 const FIRST_JOBS: usize = 2;
-/// Least jobs per device after the first ones have finished. A step that continues few texts takes almost as long
+/// Fewest jobs in progress per device once the first ones have finished. A step that continues few texts takes almost as long
 /// as one that continues many.
 const MIN_JOBS: usize = 4;
-/// The number of jobs grows at most by this factor at a time: many jobs together are faster than the
-/// first few, but not by more.
+/// The number of jobs grows at most by this factor at a time, because the first few jobs give only a
+/// rough estimate of the rate.
 const MAX_GROWTH: usize = 8;
 /// Time in which the jobs in progress finish. A short time loses few results when the program stops.
 const WINDOW: Duration = Duration::from_secs(8);
@@ -17,7 +17,7 @@ const WINDOW: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub(in crate::judging) struct JobWindow {
     jobs: usize,
-    /// Least jobs after the first ones.
+    /// Fewest jobs in progress once the first ones have finished.
     least: usize,
     max: usize,
     /// Jobs that finished since `start`.

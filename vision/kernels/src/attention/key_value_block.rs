@@ -27,7 +27,7 @@ pub struct KeyValueBlock {
 impl KeyValueBlock {
     /// Creates an empty block for a number of tokens.
     pub fn with_capacity(tokens: usize, heads: usize, head_size: usize) -> Self {
-        let capacity = tokens.next_multiple_of(LANES);
+        let capacity = Self::round_capacity(tokens);
         let values = heads * capacity * head_size.next_multiple_of(LANES);
         Self {
             heads,
@@ -37,6 +37,11 @@ impl KeyValueBlock {
             keys: vec![0.; heads * capacity * head_size],
             values: vec![0.; values],
         }
+    }
+
+    /// Returns the capacity of a block that is created for this many tokens.
+    pub fn round_capacity(tokens: usize) -> usize {
+        tokens.next_multiple_of(LANES)
     }
 
     /// Returns the number of tokens.
