@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use candle::{Result, Tensor, bail};
 
-use super::lane_product::LANES;
+use super::panel_product::LANES;
+use super::panels::Panels;
 use crate::elements::with_f32_slice;
 
 /// Keys and values of consecutive tokens of one layer, for all key heads.
@@ -18,25 +19,21 @@ pub struct KeyValueBlock {
     len: usize,
     /// Number of tokens that fit, a multiple of the lanes.
     capacity: usize,
-    /// For each head, tiles of [`LANES`] tokens: for each value of the head, that of each token.
-    keys: Vec<f32>,
-    /// For each head and token, the values, padded with zeros to a multiple of the lanes.
-    values: Vec<f32>,
+    /// For each head and each [`LANES`] tokens a panel with a row per value of the head.
+    keys: Vec<[f32; LANES]>,
+    /// For each head and each [`LANES`] values of it a panel with a row per token. The last panel of a
+    /// head is padded with zeros.
+    values: Vec<[f32; LANES]>,
 }
 
 impl KeyValueBlock {
     /// Creates an empty block for a number of tokens.
     pub fn with_capacity(tokens: usize, heads: usize, head_size: usize) -> Self {
         let capacity = Self::round_capacity(tokens);
-        let values = heads * capacity * head_size.next_multiple_of(LANES);
-        Self {
-            heads,
-            head_size,
-            len: 0,
-            capacity,
-            keys: vec![0.; heads * capacity * head_size],
-            values: vec![0.; values],
-        }
+        let keys = heads * (capacity / LANES) * head_size;
+        let values = heads * head_size.div_ceil(LANES) * capacity;
+        let (keys, values) = (vec![[0.; LANES]; keys], vec![[0.; LANES]; values]);
+        Self { heads, head_size, len: 0, capacity, keys, values }
     }
 
     /// Returns the capacity of a block that is created for this many tokens.
@@ -94,42 +91,45 @@ impl KeyValueBlock {
 
     fn write_keys(&mut self, keys: &[f32]) {
         let d = self.head_size;
+        let head_rows = self.capacity / LANES * d;
         for (i, token) in keys.chunks_exact(self.heads * d).enumerate() {
             let (tile, lane) = ((self.len + i) / LANES, (self.len + i) % LANES);
-            let by_head = self.keys.chunks_exact_mut(self.capacity * d);
+            let by_head = self.keys.chunks_exact_mut(head_rows);
             for (stored, head) in by_head.zip(token.chunks_exact(d)) {
-                let tile = &mut stored[tile * LANES * d..][..LANES * d];
-                for (column, value) in tile.chunks_exact_mut(LANES).zip(head) {
-                    column[lane] = *value;
+                for (row, value) in stored[tile * d..].iter_mut().zip(head) {
+                    row[lane] = *value;
                 }
             }
         }
     }
 
     fn write_values(&mut self, values: &[f32]) {
-        let (d, stride) = (self.head_size, self.value_stride());
+        let (d, head_rows) = (self.head_size, self.value_panels() * self.capacity);
         for (i, token) in values.chunks_exact(self.heads * d).enumerate() {
-            let by_head = self.values.chunks_exact_mut(self.capacity * stride);
+            let by_head = self.values.chunks_exact_mut(head_rows);
             for (stored, head) in by_head.zip(token.chunks_exact(d)) {
-                stored[(self.len + i) * stride..][..d].copy_from_slice(head);
+                let panels = stored.chunks_exact_mut(self.capacity);
+                for (panel, values) in panels.zip(head.chunks(LANES)) {
+                    panel[self.len + i][..values.len()].copy_from_slice(values);
+                }
             }
         }
     }
 
-    /// Returns the length of a row of values, with its padding.
-    pub(super) fn value_stride(&self) -> usize {
-        self.head_size.next_multiple_of(LANES)
+    /// Returns the number of panels with the values of a head.
+    fn value_panels(&self) -> usize {
+        self.head_size.div_ceil(LANES)
     }
 
-    /// Returns the tiles of keys of a head: [`LANES`] · d numbers each.
-    pub(super) fn keys_of(&self, head: usize) -> &[f32] {
-        let size = self.capacity * self.head_size;
-        &self.keys[head * size..(head + 1) * size]
+    /// Returns the panels of keys of a head, each with a row per value of the head.
+    pub(super) fn keys_of(&self, head: usize) -> Panels<'_> {
+        let rows = self.capacity / LANES * self.head_size;
+        Panels { rows: &self.keys[head * rows..(head + 1) * rows], depth: self.head_size }
     }
 
-    /// Returns the rows of values of a head.
-    pub(super) fn values_of(&self, head: usize) -> &[f32] {
-        let size = self.capacity * self.value_stride();
-        &self.values[head * size..(head + 1) * size]
+    /// Returns the panels of values of a head, each with a row per token.
+    pub(super) fn values_of(&self, head: usize) -> Panels<'_> {
+        let rows = self.value_panels() * self.capacity;
+        Panels { rows: &self.values[head * rows..(head + 1) * rows], depth: self.capacity }
     }
 }

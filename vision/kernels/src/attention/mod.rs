@@ -1,11 +1,19 @@
 //! Attention of new tokens over cached keys and values on the CPU.
 //!
-//! The kernel processes 16 rows of queries at a time, so only their scores are in memory. The result
-//! for a query depends on its own sequence alone, not on the batch or the number of threads.
+//! The kernel processes 16 rows of queries at a time, so only their scores are in memory. Sequences that
+//! share blocks read them together. The result for a query depends on its own sequence alone, not on the
+//! batch or the number of threads.
 
+mod attended_segment;
 mod head_attention;
 mod key_value_block;
-mod lane_product;
+mod panel_lanes;
+mod panel_product;
+mod panels;
+mod row_block;
+mod row_buffers;
+mod segment;
+mod sequence_groups;
 mod settings;
 
 use std::ops::Range;
@@ -13,8 +21,9 @@ use std::ops::Range;
 use candle::{Result, Tensor, bail};
 use rayon::prelude::*;
 
-use self::head_attention::HeadAttention;
+use self::head_attention::{HeadAttention, HeadSizes, SequenceQueries};
 pub use self::key_value_block::KeyValueBlock;
+use self::sequence_groups::group_sequences;
 pub use self::settings::AttentionSettings;
 use crate::elements::with_f32_slice;
 
@@ -64,39 +73,47 @@ fn attend_slice(
     sequences: &[AttendedSequence<'_>],
     settings: AttentionSettings,
 ) -> Result<Vec<f32>> {
-    let mut tasks = Vec::new();
+    let key_heads = sequences.first().map_or(1, AttendedSequence::key_heads);
     let mut first = 0;
+    let mut of_sequences = Vec::with_capacity(sequences.len());
     for sequence in sequences {
+        sequence.check([heads, key_heads, d])?;
         let end = first + sequence.new_tokens;
-        let queries = &queries[first * heads * d..end * heads * d];
-        let key_heads = sequence.check(heads, d)?;
-        tasks.extend((0..key_heads).map(|key_head| HeadAttention {
-            queries,
-            query_heads: heads,
-            group: heads / key_heads,
-            key_head,
-            head_size: d,
+        of_sequences.push(SequenceQueries {
+            queries: &queries[first * heads * d..end * heads * d],
+            new_tokens: sequence.new_tokens,
             blocks: &sequence.blocks,
             bidirectional: sequence.bidirectional,
-            settings,
-        }));
+        });
         first = end;
     }
+    let group = heads / key_heads;
+    let sizes = HeadSizes { query_heads: heads, group, head_size: d };
+    let groups = group_sequences(&of_sequences, group);
+    let tasks = groups.iter().flat_map(|group| {
+        let sequences = &of_sequences[group.sequences.clone()];
+        let shared_blocks = group.shared_blocks;
+        (0..key_heads).map(move |key_head| HeadAttention {
+            sequences,
+            shared_blocks,
+            key_head,
+            sizes,
+            settings,
+        })
+    });
+    let tasks: Vec<HeadAttention> = tasks.collect();
     let products: usize = tasks.iter().map(HeadAttention::products).sum();
     let outputs: Vec<Vec<f32>> = if products < MIN_PARALLEL_PRODUCTS {
         tasks.iter().map(HeadAttention::compute).collect()
     } else {
         tasks.par_iter().map(HeadAttention::compute).collect()
     };
+    let row = group * d;
     let mut attended = Vec::with_capacity(queries.len());
-    let mut outputs = outputs.iter();
-    for sequence in sequences {
-        let key_heads = sequence.key_heads();
-        let by_head: Vec<&Vec<f32>> = outputs.by_ref().take(key_heads).collect();
-        let row = heads / key_heads.max(1) * d;
-        for token in 0..sequence.new_tokens {
-            for output in &by_head {
-                attended.extend_from_slice(&output[token * row..(token + 1) * row]);
+    for by_head in outputs.chunks_exact(key_heads) {
+        for first in (0..by_head.first().map_or(0, Vec::len)).step_by(row.max(1)) {
+            for output in by_head {
+                attended.extend_from_slice(&output[first..first + row]);
             }
         }
     }
@@ -109,9 +126,8 @@ impl AttendedSequence<'_> {
         self.blocks.first().map_or(0, |block| block.heads())
     }
 
-    /// Checks the blocks and returns the number of key heads.
-    fn check(&self, heads: usize, head_size: usize) -> Result<usize> {
-        let key_heads = self.key_heads();
+    /// Checks the blocks for these numbers of query heads, key heads, and values of a head.
+    fn check(&self, [heads, key_heads, head_size]: [usize; 3]) -> Result<()> {
         if key_heads == 0 || !heads.is_multiple_of(key_heads) {
             bail!("attention: {heads} query heads for {key_heads} key heads");
         }
@@ -132,7 +148,7 @@ impl AttendedSequence<'_> {
         if let Some(range) = self.bidirectional.iter().find(|range| range.end > tokens) {
             bail!("attention: bidirectional tokens {range:?}, but only {tokens} keys");
         }
-        Ok(key_heads)
+        Ok(())
     }
 }
 

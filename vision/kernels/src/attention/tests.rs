@@ -133,6 +133,108 @@ fn results_do_not_depend_on_the_batch_or_on_threads() -> Result<()> {
     Ok(())
 }
 
+/// Sequences whose first blocks are those of `shared`, and whose queries are rows of `q`.
+fn continue_blocks<'a>(shared: &'a Sample, own: &'a [Sample]) -> Result<Vec<AttendedSequence<'a>>> {
+    own.iter()
+        .map(|own| {
+            let blocks = shared.blocks.iter().chain(&own.blocks).collect();
+            Ok(AttendedSequence { new_tokens: own.q.dim(0)?, blocks, bidirectional: &[5..20] })
+        })
+        .collect()
+}
+
+#[test]
+fn sequences_that_share_blocks_give_the_results_of_each_alone() -> Result<()> {
+    for (shape, new_tokens) in [([4, 4, 40], [1, 2, 1, 3, 1, 30]), ([6, 2, 32], [1; 6])] {
+        let shared = Sample::new(1, &[50, 21], shape)?;
+        let own = new_tokens.map(|n| Sample::new(n, &[7 * n, 30], shape));
+        let own = own.into_iter().collect::<Result<Vec<_>>>()?;
+        for window in [None, Some(1), Some(45), Some(80)] {
+            let settings = AttentionSettings { window, ..SETTINGS };
+            let mut sequences = continue_blocks(&shared, &own)?;
+            sequences[2].blocks.remove(1);
+            let q = own.iter().map(|own| own.q.clone()).collect::<Vec<_>>();
+            let together = attend(&Tensor::cat(&q, 0)?, &sequences, settings)?.to_vec2::<f32>()?;
+            let mut alone = Vec::new();
+            for (q, sequence) in q.iter().zip(sequences) {
+                alone.extend(attend(q, &[sequence], settings)?.to_vec2::<f32>()?);
+            }
+            assert!(alone == together, "{shape:?}, {window:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn groups_read_as_few_tokens_as_possible() -> Result<()> {
+    let shape = [1, 1, 8];
+    let [prompt, case, other] =
+        [20, 700, 650].map(|tokens| Sample::new(1, &[tokens], shape)).map(Result::ok);
+    let (Some(prompt), Some(case), Some(other)) = (prompt, case, other) else {
+        candle::bail!("no samples");
+    };
+    let [prompt, case, other] = [&prompt, &case, &other].map(|sample| &sample.blocks[0]);
+    let group = |rows: &[(&[&KeyValueBlock], usize)], rows_per_token| {
+        let sequences: Vec<_> = rows
+            .iter()
+            .map(|(blocks, new_tokens)| SequenceQueries {
+                queries: &[],
+                new_tokens: *new_tokens,
+                blocks,
+                bidirectional: &[],
+            })
+            .collect();
+        let groups = group_sequences(&sequences, rows_per_token).into_iter();
+        groups.map(|group| (group.sequences, group.shared_blocks)).collect::<Vec<_>>()
+    };
+    let (a, b) = (&[prompt, case][..], &[prompt, other][..]);
+    // One text of the first case and three of the second: the second reads 670 tokens once.
+    assert_eq!(group(&[(a, 1), (b, 1), (b, 1), (b, 1)], 1), [(0..1, 2), (1..4, 2)]);
+    assert_eq!(group(&[(a, 1), (a, 1), (b, 1), (b, 1)], 1), [(0..2, 2), (2..4, 2)]);
+    assert_eq!(group(&[(a, 1), (b, 1)], 1), [(0..2, 1)]);
+    // A group has at most 16 rows.
+    assert_eq!(group(&[(a, 9), (a, 7), (a, 7), (a, 9)], 1), [(0..2, 2), (2..4, 2)]);
+    assert_eq!(group(&[(a, 2), (a, 2)], 5), [(0..1, 2), (1..2, 2)]);
+    assert_eq!(group(&[(&[case], 1), (&[other], 1), (&[], 1)], 1).len(), 3);
+    assert!(group(&[], 1).is_empty());
+    Ok(())
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn all_instructions_give_equal_results() -> Result<()> {
+    use pulp::Scalar;
+    use pulp::x86::{V3, V4};
+
+    for (n, shape) in [(1, [1, 1, 24]), (3, [2, 1, 40]), (21, [4, 1, 112])] {
+        let sample = Sample::new(n, &[70, 33], shape)?;
+        let [query_heads, _, head_size] = shape;
+        let queries = sample.q.flatten_all()?.to_vec1()?;
+        let blocks: Vec<_> = sample.blocks.iter().collect();
+        let sequences = [SequenceQueries {
+            queries: &queries,
+            new_tokens: n,
+            blocks: &blocks,
+            bidirectional: &[],
+        }];
+        let task = HeadAttention {
+            sequences: &sequences,
+            shared_blocks: 2,
+            key_head: 0,
+            sizes: HeadSizes { query_heads, group: query_heads, head_size },
+            settings: SETTINGS,
+        };
+        let want = task.compute_with(Scalar::new());
+        for got in [
+            V3::try_new().map(|lanes| task.compute_with(lanes)),
+            V4::try_new().map(|lanes| task.compute_with(lanes)),
+        ] {
+            assert!(got.is_none_or(|got| got == want), "{n}, {shape:?}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn wrong_shapes_are_errors() -> Result<()> {
     let sample = Sample::new(2, &[3], [4, 2, 8])?;
