@@ -29,12 +29,17 @@ pub struct AnswerFileScan {
 }
 
 impl AnswerFileScan {
-    /// Reads a file of this command with these settings. A file that does not exist is empty.
+    /// Reads a file of this command with these settings, and passes its records on. A file that does
+    /// not exist is empty.
     ///
     /// # Errors
     ///
     /// The file cannot be read, is of another program, or was made with other settings.
-    pub fn read(path: &Path, settings: &AnswerSettings) -> Result<Self> {
+    pub fn read(
+        path: &Path,
+        settings: &AnswerSettings,
+        mut on_record: impl FnMut(&AnswerRecord),
+    ) -> Result<Self> {
         let mut scan = Self::default();
         if !path.exists() {
             return Ok(scan);
@@ -54,6 +59,7 @@ impl AnswerFileScan {
                 }
                 Some(record) => {
                     scan.add(&record);
+                    on_record(&record);
                     scan.lacks_line_break = !is_complete;
                 }
                 None if is_complete => scan.damaged.push(number),
@@ -164,7 +170,11 @@ fn damaged_path(path: &Path) -> PathBuf {
 }
 
 /// Returns the error of a file with answers of other settings.
-fn other_settings(path: &Path, settings: &AnswerSettings, record: &AnswerRecord) -> anyhow::Error {
+pub(super) fn other_settings(
+    path: &Path,
+    settings: &AnswerSettings,
+    record: &AnswerRecord,
+) -> anyhow::Error {
     let manifest = AnswerManifest::read(path).ok().flatten();
     let earlier = manifest.filter(|manifest| manifest.hash == record.settings);
     let difference = match earlier {

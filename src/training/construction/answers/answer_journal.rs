@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::answer_file::AnswerFileScan;
+use super::answer_file::{AnswerFileScan, other_settings};
 use super::answer_record::{AnswerOutcome, AnswerRecord};
 use super::answer_settings::AnswerSettings;
 use super::earlier_answers::EarlierAnswers;
@@ -65,9 +65,12 @@ impl AnswerJournal {
     /// Another run writes to the file, it is of another program, or it was made with other settings.
     pub fn open(path: &Path, settings: &AnswerSettings) -> Result<Self> {
         let lock = FolderLock::acquire_file(path)?;
-        let mut scan = AnswerFileScan::read(path, settings)?;
-        let earlier = EarlierAnswers::open(path)?;
-        for record in earlier.records() {
+        let mut earlier = EarlierAnswers::open(path)?;
+        let mut scan = AnswerFileScan::read(path, settings, |record| earlier.mark_written(record))?;
+        for record in earlier.unwritten() {
+            if record.settings != settings.hash() {
+                return Err(other_settings(path, settings, record));
+            }
             scan.add_usage(record);
         }
         scan.repair(path)?;
@@ -94,9 +97,9 @@ impl AnswerJournal {
         self.scan.notes(&self.path)
     }
 
-    /// Returns the number of answers of earlier commands that no question needed so far.
+    /// Returns the number of earlier answers that no question needed so far.
     pub fn unused_count(&self) -> usize {
-        self.earlier.unused().count()
+        self.earlier.unwritten().count()
     }
 
     /// Returns the outcome of an earlier command for a key, if it can be reused.
@@ -109,8 +112,6 @@ impl AnswerJournal {
             let record = AnswerRecord::parse(&replay.line);
             let record = record.filter(|record| record.key == *key && record.outcome.is_reusable());
             if let Some(record) = record {
-                // A kill can leave an answer in both files.
-                self.earlier.find(key);
                 return Ok(Some(record.outcome));
             }
             self.end_replay()?;
@@ -127,11 +128,30 @@ impl AnswerJournal {
         let line = record.to_line()?;
         if let Some(replay) = &mut self.replay {
             if replay.line == line.as_bytes() {
+                self.earlier.mark_written(record);
                 return replay.advance().with_context(|| self.failure("read"));
             }
             self.end_replay()?;
         }
-        self.file.write_all(line.as_bytes()).with_context(|| self.failure("write"))
+        self.file.write_all(line.as_bytes()).with_context(|| self.failure("write"))?;
+        self.earlier.mark_written(record);
+        Ok(())
+    }
+
+    /// Returns true if an answer with this key is kept for later.
+    pub fn is_kept(&self, key: &Digest) -> bool {
+        self.earlier.find(key).is_some()
+    }
+
+    /// Keeps answers that wait for those of earlier questions, so that a later command can reuse them.
+    /// They are on disk when it returns.
+    ///
+    /// # Errors
+    ///
+    /// The file of earlier answers cannot be written.
+    pub fn keep(&mut self, records: &[AnswerRecord]) -> Result<()> {
+        let lines: Result<String> = records.iter().map(AnswerRecord::to_line).collect();
+        self.earlier.import(&mut lines?.as_bytes())
     }
 
     /// Syncs the file to disk.
@@ -155,7 +175,7 @@ impl AnswerJournal {
     pub fn finish(&mut self) -> Result<()> {
         self.end_replay()?;
         self.sync()?;
-        self.earlier.retain_unused()
+        self.earlier.retain_unwritten()
     }
 
     /// Ends the replay at the current line: moves the rest of the file to the earlier answers.
@@ -283,6 +303,52 @@ mod tests {
         assert_eq!(kept, lines(&old[1..3]));
         assert_eq!(run_with(&path, &old, true), 4);
         assert_eq!(fs::read_to_string(&path).unwrap(), lines(&old));
+    }
+
+    #[test]
+    fn answers_that_wait_for_earlier_ones_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        let all = ["1", "2", "3"].map(|n| record(n, false));
+        let mut journal = AnswerJournal::open(&path, &settings()).unwrap();
+        journal.keep(&[all[2].clone(), record("4", true)]).unwrap();
+        journal.keep(&all[1..]).unwrap();
+        journal.append(&all[0]).unwrap();
+        journal.append(&all[1]).unwrap();
+        // The command is killed here. One answer is in both files.
+        drop(journal);
+        assert_eq!(fs::read_to_string(&path).unwrap(), lines(&all[..2]));
+        let journal = AnswerJournal::open(&path, &settings()).unwrap();
+        assert_eq!((journal.scan().usage.jobs, journal.unused_count()), (3, 1));
+        drop(journal);
+        assert_eq!(run_with(&path, &all, true), 3);
+        assert_eq!(fs::read_to_string(&path).unwrap(), lines(&all));
+        assert!(!path.with_extension("earlier").exists());
+    }
+
+    #[test]
+    fn answers_that_were_kept_and_written_are_no_earlier_answers() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        let all = ["1", "2"].map(|n| record(n, false));
+        let mut journal = AnswerJournal::open(&path, &settings()).unwrap();
+        journal.keep(&all[1..]).unwrap();
+        for record in &all {
+            journal.append(record).unwrap();
+        }
+        assert_eq!(journal.unused_count(), 0);
+        journal.finish().unwrap();
+        assert!(!path.with_extension("earlier").exists());
+    }
+
+    #[test]
+    fn kept_answers_of_other_settings_are_rejected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        let other = AnswerRecord { settings: "0".repeat(16), ..record("2", false) };
+        AnswerJournal::open(&path, &settings()).unwrap().keep(&[other]).unwrap();
+        let error = AnswerJournal::open(&path, &settings()).unwrap_err().to_string();
+        assert!(error.contains("other settings"), "{error}");
     }
 
     #[test]

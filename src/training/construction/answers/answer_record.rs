@@ -78,6 +78,11 @@ impl AnswerOutcome {
     pub fn is_reusable(&self) -> bool {
         !matches!(self, Self::Unanswered { unanswered: UnscoredReason::Transport, .. })
     }
+
+    /// Returns true if the model read the question. It does not if the image cannot be shown.
+    pub fn is_of_model(&self) -> bool {
+        !matches!(self, Self::Unanswered { unanswered: UnscoredReason::Image, .. })
+    }
 }
 
 impl AnswerRecord {

@@ -74,6 +74,20 @@ struct PendingAnswer {
     state: AnswerState,
 }
 
+impl PendingAnswer {
+    /// Returns the line of the question with this outcome.
+    fn to_record(&self, outcome: AnswerOutcome, config: &AnswerRunConfig) -> AnswerRecord {
+        AnswerRecord {
+            question_id: self.question_id.clone(),
+            prompt: self.prompt.clone(),
+            outcome,
+            model_id: config.model_id.clone(),
+            settings: config.settings.hash(),
+            key: self.key,
+        }
+    }
+}
+
 enum AnswerState {
     /// The outcome, and whether an earlier command wrote it.
     Known(AnswerOutcome, bool),
@@ -130,7 +144,9 @@ impl<'a> AnswerRun<'a> {
         self.interrupt = interrupt.clone();
         let result = self.ask_all(cases);
         // Whatever happened, finished answers reach the disk.
+        self.collect_finished();
         self.write_ready()?;
+        self.keep_finished()?;
         self.journal.sync()?;
         self.progress.update(self.summary.progress());
         let is_complete = result?;
@@ -255,8 +271,18 @@ impl<'a> AnswerRun<'a> {
     fn drain(&mut self) -> Result<()> {
         while self.in_progress > 0 && !self.interrupt.is_requested() {
             self.collect(POLL)?;
+            self.write_finished()?;
         }
-        self.write_finished()
+        Ok(())
+    }
+
+    /// Takes all answers that are finished at the end of the run. Failures of the model no longer matter.
+    fn collect_finished(&mut self) {
+        for _ in 0..self.in_progress {
+            if let Ok(false) = self.collect(Duration::ZERO) {
+                return;
+            }
+        }
     }
 
     /// Takes a finished answer; returns false if none finishes in time.
@@ -289,37 +315,38 @@ impl<'a> AnswerRun<'a> {
     fn write_finished(&mut self) -> Result<()> {
         let waiting = self.pending.len();
         self.write_ready()?;
-        if self.pending.len() == waiting {
-            return Ok(());
+        if self.pending.len() < waiting {
+            self.progress.update(self.summary.progress());
         }
-        self.progress.update(self.summary.progress());
         if self.last_sync.elapsed() >= SYNC_INTERVAL {
+            self.keep_finished()?;
             self.journal.sync()?;
             self.last_sync = Instant::now();
         }
         Ok(())
     }
 
+    /// Keeps the finished answers that wait for earlier ones.
+    fn keep_finished(&mut self) -> Result<()> {
+        let mut kept = Vec::new();
+        for pending in &self.pending {
+            if let AnswerState::Known(outcome, false) = &pending.state
+                && outcome.is_of_model()
+                && !self.journal.is_kept(&pending.key)
+            {
+                kept.push(pending.to_record(outcome.clone(), &self.config));
+            }
+        }
+        self.journal.keep(&kept)
+    }
+
     fn write_ready(&mut self) -> Result<()> {
-        while let Some(pending) = self.pending.pop_front() {
-            let PendingAnswer { question_id, prompt, key, state } = pending;
-            let (outcome, is_reused) = match state {
-                AnswerState::Known(outcome, is_reused) => (outcome, is_reused),
-                AnswerState::InProgress { .. } => {
-                    self.pending.push_front(PendingAnswer { question_id, prompt, key, state });
-                    return Ok(());
-                }
-            };
-            let record = AnswerRecord {
-                question_id,
-                prompt,
-                outcome,
-                model_id: self.config.model_id.clone(),
-                settings: self.config.settings.hash(),
-                key,
-            };
-            self.journal.append(&record)?;
-            self.summary.add(&record.outcome, is_reused);
+        while let Some(pending) = self.pending.front()
+            && let AnswerState::Known(outcome, is_reused) = &pending.state
+        {
+            self.journal.append(&pending.to_record(outcome.clone(), &self.config))?;
+            self.summary.add(outcome, *is_reused);
+            self.pending.pop_front();
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Answers that the current input does not need at their position: those after an inserted, removed or
-//! changed question, or after one that is asked again.
+//! changed question, or after one that is asked again. Also answers that wait for those of earlier
+//! questions.
 //!
 //! They are in a file next to the answers until a run needs them. No answer is deleted.
 
@@ -14,7 +15,7 @@ use super::answer_record::AnswerRecord;
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file::write_chunks_atomic;
 
-/// Answers of earlier commands, by key. They are in memory.
+/// Answers that have no place in the answers file yet, by key. They are in memory.
 #[derive(Debug)]
 pub(super) struct EarlierAnswers {
     path: PathBuf,
@@ -26,88 +27,96 @@ struct EarlierAnswer {
     record: AnswerRecord,
     /// Order of its line.
     order: usize,
-    is_used: bool,
+    /// True if the answers file has it.
+    is_written: bool,
 }
 
 impl EarlierAnswers {
     /// Opens the earlier answers of an answers file: `a.earlier` for `a.jsonl`. Lines that cannot be
-    /// read are ignored: a kill can tear only the last one, whose answer is still in the answers file.
+    /// read are ignored: a kill can tear only the last one.
     pub(super) fn open(answers: &Path) -> Result<Self> {
         let path = answers.with_extension("earlier");
         let mut earlier = Self { path, answers: HashMap::new() };
         if earlier.path.exists() {
             let context = || format!("cannot read {}", earlier.path.display());
             let file = File::open(&earlier.path).with_context(context)?;
-            earlier.add_lines(&mut BufReader::new(file))?;
+            let records = earlier.read_records(&mut BufReader::new(file))?;
+            earlier.insert(records.into_iter().map(|(record, _)| record));
         }
         Ok(earlier)
     }
 
-    fn add_lines(&mut self, reader: &mut impl BufRead) -> Result<Vec<Vec<u8>>> {
-        let mut added = Vec::new();
+    /// Reads records that can be reused, each with its line.
+    fn read_records(&self, reader: &mut impl BufRead) -> Result<Vec<(AnswerRecord, Vec<u8>)>> {
+        let mut records = Vec::new();
         loop {
             let mut line = Vec::new();
             let read = reader.read_until(b'\n', &mut line);
             if read.with_context(|| format!("cannot read {}", self.path.display()))? == 0 {
-                return Ok(added);
+                return Ok(records);
             }
             let record = AnswerRecord::parse(&line).filter(|_| line.ends_with(b"\n"));
-            let Some(record) = record.filter(|record| record.outcome.is_reusable()) else {
-                continue;
-            };
-            let order = self.answers.len();
-            let key = record.key;
-            let answer = EarlierAnswer { record, order, is_used: false };
-            if self.answers.insert(key, answer).is_none() {
-                added.push(line);
-            }
+            let record = record.filter(|record| record.outcome.is_reusable());
+            records.extend(record.map(|record| (record, line)));
+        }
+    }
+
+    fn insert(&mut self, records: impl Iterator<Item = AnswerRecord>) {
+        for record in records {
+            let (order, key) = (self.answers.len(), record.key);
+            self.answers.insert(key, EarlierAnswer { record, order, is_written: false });
         }
     }
 
     /// Adds the answers of the rest of a file, and writes them to disk before it returns.
     pub(super) fn import(&mut self, reader: &mut impl BufRead) -> Result<()> {
-        let added = self.add_lines(reader)?;
-        if added.is_empty() {
-            return Ok(());
+        let records = self.read_records(reader)?;
+        let lines = records.iter().filter(|(record, _)| !self.answers.contains_key(&record.key));
+        let lines: Vec<&[u8]> = lines.map(|(_, line)| line.as_slice()).collect();
+        if !lines.is_empty() {
+            let context = || {
+                let path = self.path.display();
+                format!("cannot write {path}\nhint: check free space and write permissions")
+            };
+            let options = || File::options().append(true).create(true).open(&self.path);
+            let mut file = options().with_context(context)?;
+            // A kill may have left a torn line.
+            file.write_all(b"\n").with_context(context)?;
+            file.write_all(&lines.concat()).with_context(context)?;
+            file.sync_data().with_context(context)?;
         }
-        let context = || {
-            let path = self.path.display();
-            format!("cannot write {path}\nhint: check free space and write permissions")
-        };
-        let options = || File::options().append(true).create(true).open(&self.path);
-        let mut file = options().with_context(context)?;
-        // A kill may have left a torn line.
-        file.write_all(b"\n").with_context(context)?;
-        file.write_all(&added.concat()).with_context(context)?;
-        file.sync_data().with_context(context)
+        self.insert(records.into_iter().map(|(record, _)| record));
+        Ok(())
     }
 
     /// Returns the answer with a key.
-    pub(super) fn find(&mut self, key: &Digest) -> Option<&AnswerRecord> {
-        let answer = self.answers.get_mut(key)?;
-        answer.is_used = true;
-        Some(&answer.record)
+    pub(super) fn find(&self, key: &Digest) -> Option<&AnswerRecord> {
+        self.answers.get(key).map(|answer| &answer.record)
     }
 
-    /// Returns the answers that no question needed.
-    pub(super) fn unused(&self) -> impl Iterator<Item = &AnswerRecord> {
-        let mut unused: Vec<&EarlierAnswer> =
-            self.answers.values().filter(|answer| !answer.is_used).collect();
-        unused.sort_by_key(|answer| answer.order);
-        unused.into_iter().map(|answer| &answer.record)
+    /// Notes that the answers file has this record.
+    pub(super) fn mark_written(&mut self, record: &AnswerRecord) {
+        if let Some(answer) = self.answers.get_mut(&record.key)
+            && record.outcome.is_reusable()
+        {
+            answer.is_written = true;
+        }
     }
 
-    /// Returns all answers.
-    pub(super) fn records(&self) -> impl Iterator<Item = &AnswerRecord> {
-        self.answers.values().map(|answer| &answer.record)
+    /// Returns the answers that the answers file does not have.
+    pub(super) fn unwritten(&self) -> impl Iterator<Item = &AnswerRecord> {
+        let mut unwritten: Vec<&EarlierAnswer> =
+            self.answers.values().filter(|answer| !answer.is_written).collect();
+        unwritten.sort_by_key(|answer| answer.order);
+        unwritten.into_iter().map(|answer| &answer.record)
     }
 
     /// Rewrites the file without the used answers. Deletes it if nothing is left.
-    pub(super) fn retain_unused(&self) -> Result<()> {
+    pub(super) fn retain_unwritten(&self) -> Result<()> {
         if !self.path.exists() {
             return Ok(());
         }
-        let lines: Result<Vec<String>> = self.unused().map(AnswerRecord::to_line).collect();
+        let lines: Result<Vec<String>> = self.unwritten().map(AnswerRecord::to_line).collect();
         let lines = lines?;
         if lines.is_empty() {
             return fs::remove_file(&self.path)

@@ -1,38 +1,46 @@
-//! A part of a sequence, and the query rows that attend to it.
+//! A segment, and the queries of a block that attend to it.
 
 #![expect(
     clippy::inline_always,
-    reason = "the loops need to be part of the function that enables vector instructions"
+    reason = "vector instructions need to be part of the function that enables them"
 )]
 
 use std::ops::Range;
 
 use super::panel_lanes::PanelLanes;
-use super::panel_product::{LANES, PanelProduct, add_products, multiply_rows};
-use super::row_block::QueryRow;
-use super::row_buffers::RowBuffers;
+use super::panels::LANES;
+use super::query::Query;
+use super::query_buffers::QueryBuffers;
+use super::query_product::{QueryProduct, add_products, multiply_queries};
 use super::segment::Segment;
 
-/// Tokens that are multiplied with all rows of a block before the next ones are read.
+/// Tokens that are multiplied with all queries of a block before the next ones are read.
 const BLOCK_TOKENS: usize = 64;
 
-/// A segment, and the rows that attend to it.
+/// A segment, and the queries of a block that attend to it.
 pub(super) struct AttendedSegment<'a> {
-    pub(super) segment: Segment<'a>,
-    /// Rows of a block of rows.
-    pub(super) rows: Range<usize>,
-    /// Tokens of the segment that any of the rows attends to.
+    pub(super) segment: &'a Segment<'a>,
+    /// Queries of the block.
+    pub(super) queries: Range<usize>,
+    /// The smallest range of tokens that contains those that the queries attend to.
     visible: Range<usize>,
-    /// The tiles with these tokens, as a range of tokens.
-    pub(super) tiles: Range<usize>,
 }
 
 impl<'a> AttendedSegment<'a> {
-    /// Selects the tokens of a segment that these rows attend to.
-    pub(super) fn new(segment: Segment<'a>, rows: Range<usize>, positions: &Range<usize>) -> Self {
-        let visible = segment.visible(positions);
-        let tiles = visible.start / LANES * LANES..visible.end.next_multiple_of(LANES);
-        Self { segment, rows, visible, tiles }
+    /// Selects the queries of a block that attend to a segment. The first query of the block has the
+    /// number `first`. `None` if no query does.
+    pub(super) fn new(segment: &'a Segment<'a>, first: usize, queries: &[Query]) -> Option<Self> {
+        let start = segment.queries.start.saturating_sub(first).min(queries.len());
+        let end = segment.queries.end.saturating_sub(first).min(queries.len());
+        let visible = queries[start..end].iter().map(|query| query.visible.clone());
+        let visible = visible.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
+        Some(Self { segment, queries: start..end, visible: segment.visible(&visible) })
+    }
+
+    /// Returns the panels of the tokens that the queries attend to.
+    #[inline(always)]
+    pub(super) fn panels(&self) -> Range<usize> {
+        self.visible.start / LANES..self.visible.end.div_ceil(LANES)
     }
 
     /// Computes the scores of the visible tokens.
@@ -40,58 +48,56 @@ impl<'a> AttendedSegment<'a> {
     pub(super) fn multiply_keys<L: PanelLanes>(
         &self,
         lanes: L,
-        queries: &[QueryRow],
-        buffers: &mut RowBuffers,
+        queries: &[Query],
+        buffers: &mut QueryBuffers,
     ) {
-        for start in self.tiles.clone().step_by(BLOCK_TOKENS) {
-            let end = self.tiles.end.min(start + BLOCK_TOKENS);
-            let tiles = start / LANES..end / LANES;
-            let mut product = KeyProduct { segment: &self.segment, queries, tiles, buffers };
-            multiply_rows(lanes, &self.rows, &mut product);
+        for start in self.panels().step_by(BLOCK_TOKENS / LANES) {
+            let panels = start..self.panels().end.min(start + BLOCK_TOKENS / LANES);
+            let mut product = KeyProduct { segment: self.segment, queries, panels, buffers };
+            multiply_queries(lanes, &self.queries, &mut product);
         }
     }
 
-    /// Adds the weighted values of the visible tokens to the sums of the rows.
+    /// Adds the weighted values of the visible tokens to the sums of the queries.
     #[inline(always)]
-    pub(super) fn add_values<L: PanelLanes>(&self, lanes: L, buffers: &mut RowBuffers) {
+    pub(super) fn add_values<L: PanelLanes>(&self, lanes: L, buffers: &mut QueryBuffers) {
         for start in self.visible.clone().step_by(BLOCK_TOKENS) {
             let tokens = start..self.visible.end.min(start + BLOCK_TOKENS);
-            let mut product = ValueProduct { segment: &self.segment, tokens, buffers };
-            multiply_rows(lanes, &self.rows, &mut product);
+            let mut product = ValueProduct { segment: self.segment, tokens, buffers };
+            multiply_queries(lanes, &self.queries, &mut product);
         }
     }
 }
 
-/// The scores of a few tiles of tokens. A panel is a tile.
+/// The scores of a few panels of tokens.
 struct KeyProduct<'a> {
     segment: &'a Segment<'a>,
-    queries: &'a [QueryRow<'a>],
-    tiles: Range<usize>,
-    buffers: &'a mut RowBuffers,
+    queries: &'a [Query<'a>],
+    panels: Range<usize>,
+    buffers: &'a mut QueryBuffers,
 }
 
-impl PanelProduct for KeyProduct<'_> {
+impl QueryProduct for KeyProduct<'_> {
     #[inline(always)]
     fn panels(&self) -> Range<usize> {
-        self.tiles.clone()
+        self.panels.clone()
     }
 
     #[inline(always)]
-    fn multiply<L: PanelLanes, const R: usize, const P: usize>(
+    fn multiply<L: PanelLanes, const Q: usize, const P: usize>(
         &mut self,
         lanes: L,
-        row: usize,
+        query: usize,
         panel: usize,
     ) {
-        let mut queries: [&[f32]; R] = [&[]; R];
-        for (query, row) in queries.iter_mut().zip(&self.queries[row..]) {
-            *query = row.query;
+        let mut values: [&[f32]; Q] = [&[]; Q];
+        for (values, query) in values.iter_mut().zip(&self.queries[query..]) {
+            *values = query.values;
         }
-        let mut sums = [[lanes.zeros(); P]; R];
-        add_products(lanes, queries, self.segment.keys.select::<P>(panel), &mut sums);
-        let first = self.segment.offset / LANES + panel;
-        for (r, sums) in sums.iter().enumerate() {
-            let scores = &mut self.buffers.scores_of(row + r)[first..];
+        let mut sums = [[lanes.zeros(); P]; Q];
+        add_products(lanes, values, self.segment.keys.select::<P>(panel), &mut sums);
+        for (q, sums) in sums.iter().enumerate() {
+            let scores = self.buffers.scores_of(query + q, self.segment.first_panel + panel);
             for (sums, scores) in sums.iter().zip(scores) {
                 lanes.store(*sums, scores);
             }
@@ -99,35 +105,35 @@ impl PanelProduct for KeyProduct<'_> {
     }
 }
 
-/// The weighted sums of the values of a few tokens. A panel has 16 values of a head.
+/// The weighted sums of the values of a few tokens.
 struct ValueProduct<'a> {
     segment: &'a Segment<'a>,
     tokens: Range<usize>,
-    buffers: &'a mut RowBuffers,
+    buffers: &'a mut QueryBuffers,
 }
 
-impl PanelProduct for ValueProduct<'_> {
+impl QueryProduct for ValueProduct<'_> {
     #[inline(always)]
     fn panels(&self) -> Range<usize> {
         0..self.buffers.value_panels
     }
 
     #[inline(always)]
-    fn multiply<L: PanelLanes, const R: usize, const P: usize>(
+    fn multiply<L: PanelLanes, const Q: usize, const P: usize>(
         &mut self,
         lanes: L,
-        row: usize,
+        query: usize,
         panel: usize,
     ) {
-        let mut sums = [[lanes.zeros(); P]; R];
-        for (r, sums) in sums.iter_mut().enumerate() {
-            for (sums, stored) in sums.iter_mut().zip(&self.buffers.sums_of(row + r)[panel..]) {
+        let mut sums = [[lanes.zeros(); P]; Q];
+        for (q, sums) in sums.iter_mut().enumerate() {
+            for (sums, stored) in sums.iter_mut().zip(self.buffers.sums_of(query + q, panel)) {
                 *sums = lanes.load(stored);
             }
         }
-        let mut weights: [&[f32]; R] = [&[]; R];
-        for (r, weights) in weights.iter_mut().enumerate() {
-            let of_segment = self.buffers.weights_of(row + r, self.segment.offset);
+        let mut weights: [&[f32]; Q] = [&[]; Q];
+        for (q, weights) in weights.iter_mut().enumerate() {
+            let of_segment = self.buffers.weights_of(query + q, self.segment.first_panel);
             *weights = &of_segment[self.tokens.clone()];
         }
         let mut values = self.segment.values.select::<P>(panel);
@@ -135,8 +141,8 @@ impl PanelProduct for ValueProduct<'_> {
             *values = &values[self.tokens.clone()];
         }
         add_products(lanes, weights, values, &mut sums);
-        for (r, sums) in sums.iter().enumerate() {
-            for (sums, stored) in sums.iter().zip(&mut self.buffers.sums_of(row + r)[panel..]) {
+        for (q, sums) in sums.iter().enumerate() {
+            for (sums, stored) in sums.iter().zip(self.buffers.sums_of(query + q, panel)) {
                 lanes.store(*sums, stored);
             }
         }

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use candle::{Result, Tensor, bail};
 
-use super::panel_product::LANES;
-use super::panels::Panels;
+use super::panels::{LANES, Panels};
 use crate::elements::with_f32_slice;
 
 /// Keys and values of consecutive tokens of one layer, for all key heads.
@@ -76,7 +75,9 @@ impl KeyValueBlock {
     /// The shapes do not match, or the block has no room.
     pub fn append(&mut self, keys: &Tensor, values: &Tensor, rows: Range<usize>) -> Result<()> {
         let (n, heads, d) = keys.dims3()?;
-        if (heads, d) != (self.heads, self.head_size) || values.dims() != keys.dims() {
+        let has_values = heads * d > 0;
+        if (heads, d) != (self.heads, self.head_size) || values.dims() != keys.dims() || !has_values
+        {
             bail!("attention: keys {:?} and values {:?}", keys.shape(), values.shape());
         }
         if rows.end > n || rows.len() > self.room() {

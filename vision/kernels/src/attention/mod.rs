@@ -1,19 +1,21 @@
 //! Attention of new tokens over cached keys and values on the CPU.
 //!
-//! The kernel processes 16 rows of queries at a time, so only their scores are in memory. Sequences that
-//! share blocks read them together. The result for a query depends on its own sequence alone, not on the
-//! batch or the number of threads.
+//! The kernel processes 16 queries at a time, so only their scores are in memory. Sequences that share
+//! blocks read them together. For finite keys and values, the result for a query depends on its own
+//! sequence alone, not on the batch or the number of threads.
 
 mod attended_segment;
 mod head_attention;
 mod key_value_block;
 mod panel_lanes;
-mod panel_product;
 mod panels;
-mod row_block;
-mod row_buffers;
+mod query;
+mod query_block;
+mod query_buffers;
+mod query_product;
 mod segment;
 mod sequence_groups;
+mod sequence_queries;
 mod settings;
 
 use std::ops::Range;
@@ -21,14 +23,20 @@ use std::ops::Range;
 use candle::{Result, Tensor, bail};
 use rayon::prelude::*;
 
-use self::head_attention::{HeadAttention, HeadSizes, SequenceQueries};
+use self::head_attention::{HeadAttention, HeadSizes};
 pub use self::key_value_block::KeyValueBlock;
+use self::query_block::BLOCK_QUERIES;
 use self::sequence_groups::group_sequences;
+use self::sequence_queries::SequenceQueries;
 pub use self::settings::AttentionSettings;
 use crate::elements::with_f32_slice;
 
 /// Multiplications from which the heads of a batch are shared among threads.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 18;
+/// Tasks for each thread, so that all threads end at about the same time.
+const TASKS_PER_THREAD: usize = 4;
+/// Queries that fill the registers. Smaller groups of sequences save no work.
+const MIN_GROUP_QUERIES: usize = 4;
 
 /// New tokens of one sequence, and the keys and values that they attend to.
 pub struct AttendedSequence<'a> {
@@ -73,25 +81,37 @@ fn attend_slice(
     sequences: &[AttendedSequence<'_>],
     settings: AttentionSettings,
 ) -> Result<Vec<f32>> {
-    let key_heads = sequences.first().map_or(1, AttendedSequence::key_heads);
+    let Some(key_heads) = sequences.first().map(AttendedSequence::key_heads) else {
+        return Ok(Vec::new());
+    };
     let mut first = 0;
-    let mut of_sequences = Vec::with_capacity(sequences.len());
+    let mut batch = Vec::with_capacity(sequences.len());
     for sequence in sequences {
         sequence.check([heads, key_heads, d])?;
         let end = first + sequence.new_tokens;
-        of_sequences.push(SequenceQueries {
+        batch.push(SequenceQueries {
             queries: &queries[first * heads * d..end * heads * d],
             new_tokens: sequence.new_tokens,
+            tokens: sequence.tokens(),
             blocks: &sequence.blocks,
             bidirectional: sequence.bidirectional,
         });
         first = end;
     }
-    let group = heads / key_heads;
-    let sizes = HeadSizes { query_heads: heads, group, head_size: d };
-    let groups = group_sequences(&of_sequences, group);
+    let sizes = HeadSizes { query_heads: heads, heads_per_key: heads / key_heads, head_size: d };
+    let products =
+        batch.iter().map(|sequence| sequence.new_tokens * sequence.tokens).sum::<usize>();
+    let threads = rayon::current_num_threads();
+    let is_parallel = threads > 1 && products * heads * d >= MIN_PARALLEL_PRODUCTS;
+    let queries_of_task = if is_parallel {
+        let even = (first * heads).div_ceil(threads * TASKS_PER_THREAD);
+        even.next_multiple_of(MIN_GROUP_QUERIES).min(BLOCK_QUERIES)
+    } else {
+        BLOCK_QUERIES
+    };
+    let groups = group_sequences(&batch, queries_of_task / sizes.heads_per_key);
     let tasks = groups.iter().flat_map(|group| {
-        let sequences = &of_sequences[group.sequences.clone()];
+        let sequences = &batch[group.sequences.clone()];
         let shared_blocks = group.shared_blocks;
         (0..key_heads).map(move |key_head| HeadAttention {
             sequences,
@@ -102,22 +122,26 @@ fn attend_slice(
         })
     });
     let tasks: Vec<HeadAttention> = tasks.collect();
-    let products: usize = tasks.iter().map(HeadAttention::products).sum();
-    let outputs: Vec<Vec<f32>> = if products < MIN_PARALLEL_PRODUCTS {
-        tasks.iter().map(HeadAttention::compute).collect()
-    } else {
+    let outputs: Vec<Vec<f32>> = if is_parallel {
         tasks.par_iter().map(HeadAttention::compute).collect()
+    } else {
+        tasks.iter().map(HeadAttention::compute).collect()
     };
-    let row = group * d;
     let mut attended = Vec::with_capacity(queries.len());
-    for by_head in outputs.chunks_exact(key_heads) {
-        for first in (0..by_head.first().map_or(0, Vec::len)).step_by(row.max(1)) {
-            for output in by_head {
-                attended.extend_from_slice(&output[first..first + row]);
-            }
-        }
+    for heads in outputs.chunks_exact(key_heads) {
+        join_heads(heads, sizes.heads_per_key * d, &mut attended);
     }
     Ok(attended)
+}
+
+/// Appends the outputs of key heads, which have this many values for a token: the values of all heads
+/// for the first token, then those for the second.
+fn join_heads(heads: &[Vec<f32>], values_per_token: usize, joined: &mut Vec<f32>) {
+    for first in (0..heads.first().map_or(0, Vec::len)).step_by(values_per_token) {
+        for head in heads {
+            joined.extend_from_slice(&head[first..first + values_per_token]);
+        }
+    }
 }
 
 impl AttendedSequence<'_> {
@@ -126,22 +150,29 @@ impl AttendedSequence<'_> {
         self.blocks.first().map_or(0, |block| block.heads())
     }
 
+    /// Returns the number of tokens.
+    fn tokens(&self) -> usize {
+        self.blocks.iter().map(|block| block.len()).sum()
+    }
+
     /// Checks the blocks for these numbers of query heads, key heads, and values of a head.
-    fn check(&self, [heads, key_heads, head_size]: [usize; 3]) -> Result<()> {
-        if key_heads == 0 || !heads.is_multiple_of(key_heads) {
+    fn check(&self, [heads, key_heads, d]: [usize; 3]) -> Result<()> {
+        if self.blocks.is_empty() || d == 0 {
+            bail!("attention: a sequence without keys");
+        }
+        if key_heads == 0 || heads == 0 || !heads.is_multiple_of(key_heads) {
             bail!("attention: {heads} query heads for {key_heads} key heads");
         }
-        let mut tokens = 0;
         for block in &self.blocks {
-            if (block.heads(), block.head_size()) != (key_heads, head_size) {
+            if (block.heads(), block.head_size()) != (key_heads, d) {
                 bail!(
-                    "attention: a block of {} heads of {} values, expected {key_heads} of {head_size}",
+                    "attention: a block of {} heads of {} values, expected {key_heads} of {d}",
                     block.heads(),
                     block.head_size()
                 );
             }
-            tokens += block.len();
         }
+        let tokens = self.tokens();
         if tokens < self.new_tokens {
             bail!("attention: {} new tokens, but only {tokens} keys", self.new_tokens);
         }

@@ -1,4 +1,4 @@
-//! Registers with the values of a row of a panel.
+//! Vector instructions for the rows of panels.
 
 #![expect(
     clippy::inline_always,
@@ -7,23 +7,22 @@
 
 use pulp::{Scalar, Simd};
 
-use super::panel_product::LANES;
+use super::panels::LANES;
 
-/// Instructions of a processor.
+/// The vector instructions of a processor.
 pub(super) trait PanelLanes: Simd {
-    /// The registers.
+    /// Registers with a row of a panel.
     type Row: Copy;
-    /// True if the sums of 16 rows of panels fit into the registers of the processor, false if only
-    /// those of four do.
-    const WIDE: bool;
+    /// True if the registers have room for the sums of 16 rows, false if they have room for four.
+    const HAS_16_SUMS: bool;
 
-    /// Returns zeros.
+    /// Returns a row of zeros.
     fn zeros(self) -> Self::Row;
 
-    /// Loads the values of a row.
+    /// Loads a row.
     fn load(self, values: &[f32; LANES]) -> Self::Row;
 
-    /// Stores the values of a row.
+    /// Stores a row.
     fn store(self, row: Self::Row, values: &mut [f32; LANES]);
 
     /// Computes `x · weights + sums`, rounded once.
@@ -33,7 +32,7 @@ pub(super) trait PanelLanes: Simd {
 /// The instructions that the compiler uses for every processor of the platform.
 impl PanelLanes for Scalar {
     type Row = [f32; LANES];
-    const WIDE: bool = false;
+    const HAS_16_SUMS: bool = false;
 
     #[inline(always)]
     fn zeros(self) -> [f32; LANES] {
@@ -52,8 +51,8 @@ impl PanelLanes for Scalar {
 
     #[inline(always)]
     fn multiply_add(self, x: f32, weights: [f32; LANES], mut sums: [f32; LANES]) -> [f32; LANES] {
-        for (sum, weight) in sums.iter_mut().zip(weights) {
-            *sum = x.mul_add(weight, *sum);
+        for lane in 0..LANES {
+            sums[lane] = x.mul_add(weights[lane], sums[lane]);
         }
         sums
     }
@@ -68,7 +67,7 @@ mod x86 {
 
     impl PanelLanes for V3 {
         type Row = [f32x8; 2];
-        const WIDE: bool = false;
+        const HAS_16_SUMS: bool = false;
 
         #[inline(always)]
         fn zeros(self) -> [f32x8; 2] {
@@ -94,7 +93,7 @@ mod x86 {
 
     impl PanelLanes for V4 {
         type Row = f32x16;
-        const WIDE: bool = true;
+        const HAS_16_SUMS: bool = true;
 
         #[inline(always)]
         fn zeros(self) -> f32x16 {

@@ -2,10 +2,11 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "it is part of functions that enable vector instructions"
+    reason = "vector instructions need to be part of the function that enables them"
 )]
 
-use super::panel_product::LANES;
+/// Values in a row of a panel.
+pub(super) const LANES: usize = 16;
 
 /// A matrix, stored as panels of [`LANES`] columns.
 #[derive(Clone, Copy)]

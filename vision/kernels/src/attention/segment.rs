@@ -2,17 +2,15 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "the loops need to be part of the function that enables vector instructions"
+    reason = "vector instructions need to be part of the function that enables them"
 )]
 
 use std::ops::Range;
 
 use super::key_value_block::KeyValueBlock;
-use super::panel_product::LANES;
-use super::panels::Panels;
+use super::panels::{LANES, Panels};
 
-/// The tokens of one block of a sequence, for one key head.
-#[derive(Clone, Copy)]
+/// The tokens of one block, for one key head.
 pub(super) struct Segment<'a> {
     /// Panels of tokens, with a row per value of the head.
     pub(super) keys: Panels<'a>,
@@ -21,39 +19,36 @@ pub(super) struct Segment<'a> {
     /// Position of the first token in the sequence.
     start: usize,
     len: usize,
-    /// Position of the first score in a row of scores. Rows have room for whole tiles.
-    pub(super) offset: usize,
+    /// Panel of the first score among the scores of a query.
+    pub(super) first_panel: usize,
+    /// Numbers of the queries of the task that attend to it.
+    pub(super) queries: Range<usize>,
 }
 
 impl<'a> Segment<'a> {
-    /// Returns the segments of consecutive blocks. The first block follows `before`, if there is one.
-    pub(super) fn of_blocks(
-        blocks: &[&'a KeyValueBlock],
+    /// Creates the segment of a block, which follows another one in the sequence.
+    pub(super) fn new(
+        block: &'a KeyValueBlock,
         key_head: usize,
         before: Option<&Segment>,
-    ) -> Vec<Self> {
-        let mut start = before.map_or(0, |segment| segment.start + segment.len);
-        let mut offset = before.map_or(0, Segment::end_offset);
-        let segment = |block: &&'a KeyValueBlock| {
-            let segment = Self {
-                keys: block.keys_of(key_head),
-                values: block.values_of(key_head),
-                start,
-                len: block.len(),
-                offset,
-            };
-            (start, offset) = (start + segment.len, segment.end_offset());
-            segment
-        };
-        blocks.iter().map(segment).collect()
+        queries: Range<usize>,
+    ) -> Self {
+        Self {
+            keys: block.keys_of(key_head),
+            values: block.values_of(key_head),
+            start: before.map_or(0, |segment| segment.start + segment.len),
+            len: block.len(),
+            first_panel: before.map_or(0, Segment::end_panel),
+            queries,
+        }
     }
 
-    /// Returns the position in a row of scores that follows the tiles of this segment.
-    pub(super) fn end_offset(&self) -> usize {
-        self.offset + self.len.next_multiple_of(LANES)
+    /// Returns the panel after those of the scores of this segment.
+    pub(super) fn end_panel(&self) -> usize {
+        self.first_panel + self.len.div_ceil(LANES)
     }
 
-    /// Returns the part of a range of positions that is in this segment, from its first token.
+    /// Returns the tokens of this segment with these positions, counted from its first token.
     #[inline(always)]
     pub(super) fn visible(&self, positions: &Range<usize>) -> Range<usize> {
         let end = positions.end.saturating_sub(self.start).min(self.len);

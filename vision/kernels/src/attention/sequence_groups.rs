@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use super::head_attention::SequenceQueries;
-use super::row_block::BLOCK_ROWS;
+use super::sequence_queries::SequenceQueries;
 
 /// Consecutive sequences that are computed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub(super) struct SequenceGroup {
     pub(super) shared_blocks: usize,
 }
 
-/// The best groups of the sequences up to one of them.
+/// The best way to group the first sequences.
 #[derive(Clone, Default)]
 struct BestGroups {
     /// Tokens that the groups need not read again.
@@ -24,23 +23,23 @@ struct BestGroups {
     last: Option<SequenceGroup>,
 }
 
-/// Splits sequences into groups that read as few tokens as possible. The rows of a group with
-/// several sequences fit into a block of rows. Each new token has `rows_per_token` rows.
+/// Splits sequences into groups that read as few tokens as possible. A group with several sequences has
+/// at most `max_new_tokens` new tokens.
 pub(super) fn group_sequences(
     sequences: &[SequenceQueries],
-    rows_per_token: usize,
+    max_new_tokens: usize,
 ) -> Vec<SequenceGroup> {
     let mut best = vec![BestGroups::default()];
     for (i, sequence) in sequences.iter().enumerate() {
         let mut choice: Option<BestGroups> = None;
         let mut shared_blocks = sequence.blocks.len();
-        let mut rows = 0;
+        let mut new_tokens = 0;
         for start in (0..=i).rev() {
-            rows += sequences[start].new_tokens * rows_per_token;
+            new_tokens += sequences[start].new_tokens;
             if start < i {
                 shared_blocks =
                     shared_blocks.min(count_shared_blocks(&sequences[start..=start + 1]));
-                if shared_blocks == 0 || rows > BLOCK_ROWS {
+                if shared_blocks == 0 || new_tokens > max_new_tokens {
                     break;
                 }
             }

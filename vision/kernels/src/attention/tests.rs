@@ -133,26 +133,37 @@ fn results_do_not_depend_on_the_batch_or_on_threads() -> Result<()> {
     Ok(())
 }
 
-/// Sequences whose first blocks are those of `shared`, and whose queries are rows of `q`.
+/// Creates sequences that begin with the blocks of `shared`.
 fn continue_blocks<'a>(shared: &'a Sample, own: &'a [Sample]) -> Result<Vec<AttendedSequence<'a>>> {
     own.iter()
         .map(|own| {
             let blocks = shared.blocks.iter().chain(&own.blocks).collect();
-            Ok(AttendedSequence { new_tokens: own.q.dim(0)?, blocks, bidirectional: &[5..20] })
+            Ok(AttendedSequence { new_tokens: own.q.dim(0)?, blocks, bidirectional: &[] })
         })
         .collect()
 }
 
 #[test]
 fn sequences_that_share_blocks_give_the_results_of_each_alone() -> Result<()> {
-    for (shape, new_tokens) in [([4, 4, 40], [1, 2, 1, 3, 1, 30]), ([6, 2, 32], [1; 6])] {
+    for (shape, new_tokens) in [
+        ([4, 4, 40], vec![1, 2, 1, 3, 1, 30, 0, 4, 4]),
+        ([6, 2, 32], vec![1; 20]),
+        ([2, 2, 100], vec![3; 6]),
+    ] {
         let shared = Sample::new(1, &[50, 21], shape)?;
-        let own = new_tokens.map(|n| Sample::new(n, &[7 * n, 30], shape));
-        let own = own.into_iter().collect::<Result<Vec<_>>>()?;
+        let own = new_tokens.into_iter().map(|n| Sample::new(n, &[7 * n, 30], shape));
+        let own = own.collect::<Result<Vec<_>>>()?;
         for window in [None, Some(1), Some(45), Some(80)] {
             let settings = AttentionSettings { window, ..SETTINGS };
             let mut sequences = continue_blocks(&shared, &own)?;
             sequences[2].blocks.remove(1);
+            // Ranges with new tokens, of two sequences.
+            let tokens = sequences[3].tokens();
+            let ranges = [tokens - 9..tokens - 1];
+            sequences[3].bidirectional = &ranges;
+            let tokens = sequences[4].tokens();
+            let other = [tokens - 2..tokens];
+            sequences[4].bidirectional = &other;
             let q = own.iter().map(|own| own.q.clone()).collect::<Vec<_>>();
             let together = attend(&Tensor::cat(&q, 0)?, &sequences, settings)?.to_vec2::<f32>()?;
             let mut alone = Vec::new();
@@ -174,28 +185,30 @@ fn groups_read_as_few_tokens_as_possible() -> Result<()> {
         candle::bail!("no samples");
     };
     let [prompt, case, other] = [&prompt, &case, &other].map(|sample| &sample.blocks[0]);
-    let group = |rows: &[(&[&KeyValueBlock], usize)], rows_per_token| {
-        let sequences: Vec<_> = rows
+    let group = |sequences: &[(&[&KeyValueBlock], usize)], max_new_tokens| {
+        let sequences: Vec<_> = sequences
             .iter()
             .map(|(blocks, new_tokens)| SequenceQueries {
                 queries: &[],
                 new_tokens: *new_tokens,
+                tokens: 0,
                 blocks,
                 bidirectional: &[],
             })
             .collect();
-        let groups = group_sequences(&sequences, rows_per_token).into_iter();
+        let groups = group_sequences(&sequences, max_new_tokens).into_iter();
         groups.map(|group| (group.sequences, group.shared_blocks)).collect::<Vec<_>>()
     };
     let (a, b) = (&[prompt, case][..], &[prompt, other][..]);
     // One text of the first case and three of the second: the second reads 670 tokens once.
-    assert_eq!(group(&[(a, 1), (b, 1), (b, 1), (b, 1)], 1), [(0..1, 2), (1..4, 2)]);
-    assert_eq!(group(&[(a, 1), (a, 1), (b, 1), (b, 1)], 1), [(0..2, 2), (2..4, 2)]);
-    assert_eq!(group(&[(a, 1), (b, 1)], 1), [(0..2, 1)]);
-    // A group has at most 16 rows.
-    assert_eq!(group(&[(a, 9), (a, 7), (a, 7), (a, 9)], 1), [(0..2, 2), (2..4, 2)]);
-    assert_eq!(group(&[(a, 2), (a, 2)], 5), [(0..1, 2), (1..2, 2)]);
-    assert_eq!(group(&[(&[case], 1), (&[other], 1), (&[], 1)], 1).len(), 3);
+    assert_eq!(group(&[(a, 1), (b, 1), (b, 1), (b, 1)], 9), [(0..1, 2), (1..4, 2)]);
+    assert_eq!(group(&[(a, 1), (a, 1), (b, 1), (b, 1)], 9), [(0..2, 2), (2..4, 2)]);
+    assert_eq!(group(&[(a, 1), (b, 1)], 9), [(0..2, 1)]);
+    assert_eq!(group(&[(a, 1), (&a[..1], 1)], 9), [(0..2, 1)]);
+    // A group has a limited number of new tokens. One sequence may have more.
+    assert_eq!(group(&[(a, 9), (a, 7), (a, 7), (a, 9)], 16), [(0..2, 2), (2..4, 2)]);
+    assert_eq!(group(&[(a, 2), (a, 2)], 3), [(0..1, 2), (1..2, 2)]);
+    assert_eq!(group(&[(&[case], 1), (&[other], 1)], 9).len(), 2);
     assert!(group(&[], 1).is_empty());
     Ok(())
 }
@@ -206,7 +219,12 @@ fn all_instructions_give_equal_results() -> Result<()> {
     use pulp::Scalar;
     use pulp::x86::{V3, V4};
 
-    for (n, shape) in [(1, [1, 1, 24]), (3, [2, 1, 40]), (21, [4, 1, 112])] {
+    for (n, window, shape) in [
+        (1, None, [1, 1, 24]),
+        (3, Some(50), [2, 1, 40]),
+        (21, Some(70), [4, 1, 112]),
+        (7, None, [1, 1, 64]),
+    ] {
         let sample = Sample::new(n, &[70, 33], shape)?;
         let [query_heads, _, head_size] = shape;
         let queries = sample.q.flatten_all()?.to_vec1()?;
@@ -214,15 +232,16 @@ fn all_instructions_give_equal_results() -> Result<()> {
         let sequences = [SequenceQueries {
             queries: &queries,
             new_tokens: n,
+            tokens: 103,
             blocks: &blocks,
-            bidirectional: &[],
+            bidirectional: &[99..103],
         }];
         let task = HeadAttention {
             sequences: &sequences,
             shared_blocks: 2,
             key_head: 0,
-            sizes: HeadSizes { query_heads, group: query_heads, head_size },
-            settings: SETTINGS,
+            sizes: HeadSizes { query_heads, heads_per_key: query_heads, head_size },
+            settings: AttentionSettings { window, ..SETTINGS },
         };
         let want = task.compute_with(Scalar::new());
         for got in [
