@@ -159,11 +159,11 @@ fn sequences_that_share_blocks_give_the_results_of_each_alone() -> Result<()> {
             sequences[2].blocks.remove(1);
             // Ranges with new tokens, of two sequences.
             let tokens = sequences[3].tokens();
-            let ranges = [tokens - 9..tokens - 1];
-            sequences[3].bidirectional = &ranges;
+            let range = tokens - 9..tokens - 1;
+            sequences[3].bidirectional = std::slice::from_ref(&range);
             let tokens = sequences[4].tokens();
-            let other = [tokens - 2..tokens];
-            sequences[4].bidirectional = &other;
+            let other = tokens - 2..tokens;
+            sequences[4].bidirectional = std::slice::from_ref(&other);
             let q = own.iter().map(|own| own.q.clone()).collect::<Vec<_>>();
             let together = attend(&Tensor::cat(&q, 0)?, &sequences, settings)?.to_vec2::<f32>()?;
             let mut alone = Vec::new();
@@ -229,12 +229,13 @@ fn all_instructions_give_equal_results() -> Result<()> {
         let [query_heads, _, head_size] = shape;
         let queries = sample.q.flatten_all()?.to_vec1()?;
         let blocks: Vec<_> = sample.blocks.iter().collect();
+        let range = 99..103;
         let sequences = [SequenceQueries {
             queries: &queries,
             new_tokens: n,
             tokens: 103,
             blocks: &blocks,
-            bidirectional: &[99..103],
+            bidirectional: std::slice::from_ref(&range),
         }];
         let task = HeadAttention {
             sequences: &sequences,
