@@ -149,9 +149,8 @@ impl AnswerJournal {
     /// # Errors
     ///
     /// The file of earlier answers cannot be written.
-    pub fn keep(&mut self, records: &[AnswerRecord]) -> Result<()> {
-        let lines: Result<String> = records.iter().map(AnswerRecord::to_line).collect();
-        self.earlier.import(&mut lines?.as_bytes())
+    pub fn keep(&mut self, records: Vec<AnswerRecord>) -> Result<()> {
+        self.earlier.add(records)
     }
 
     /// Syncs the file to disk.
@@ -311,8 +310,8 @@ mod tests {
         let path = dir.path().join("m.jsonl");
         let all = ["1", "2", "3"].map(|n| record(n, false));
         let mut journal = AnswerJournal::open(&path, &settings()).unwrap();
-        journal.keep(&[all[2].clone(), record("4", true)]).unwrap();
-        journal.keep(&all[1..]).unwrap();
+        journal.keep(vec![all[2].clone(), record("4", true)]).unwrap();
+        journal.keep(all[1..].to_vec()).unwrap();
         journal.append(&all[0]).unwrap();
         journal.append(&all[1]).unwrap();
         // The command is killed here. One answer is in both files.
@@ -332,7 +331,7 @@ mod tests {
         let path = dir.path().join("m.jsonl");
         let all = ["1", "2"].map(|n| record(n, false));
         let mut journal = AnswerJournal::open(&path, &settings()).unwrap();
-        journal.keep(&all[1..]).unwrap();
+        journal.keep(all[1..].to_vec()).unwrap();
         for record in &all {
             journal.append(record).unwrap();
         }
@@ -346,7 +345,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.jsonl");
         let other = AnswerRecord { settings: "0".repeat(16), ..record("2", false) };
-        AnswerJournal::open(&path, &settings()).unwrap().keep(&[other]).unwrap();
+        AnswerJournal::open(&path, &settings()).unwrap().keep(vec![other]).unwrap();
         let error = AnswerJournal::open(&path, &settings()).unwrap_err().to_string();
         assert!(error.contains("other settings"), "{error}");
     }

@@ -337,7 +337,7 @@ impl<'a> AnswerRun<'a> {
                 kept.push(pending.to_record(outcome.clone(), &self.config));
             }
         }
-        self.journal.keep(&kept)
+        self.journal.keep(kept)
     }
 
     fn write_ready(&mut self) -> Result<()> {

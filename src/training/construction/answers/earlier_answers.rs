@@ -41,13 +41,12 @@ impl EarlierAnswers {
             let context = || format!("cannot read {}", earlier.path.display());
             let file = File::open(&earlier.path).with_context(context)?;
             let records = earlier.read_records(&mut BufReader::new(file))?;
-            earlier.insert(records.into_iter().map(|(record, _)| record));
+            earlier.insert(records);
         }
         Ok(earlier)
     }
 
-    /// Reads records that can be reused, each with its line.
-    fn read_records(&self, reader: &mut impl BufRead) -> Result<Vec<(AnswerRecord, Vec<u8>)>> {
+    fn read_records(&self, reader: &mut impl BufRead) -> Result<Vec<AnswerRecord>> {
         let mut records = Vec::new();
         loop {
             let mut line = Vec::new();
@@ -55,14 +54,13 @@ impl EarlierAnswers {
             if read.with_context(|| format!("cannot read {}", self.path.display()))? == 0 {
                 return Ok(records);
             }
-            let record = AnswerRecord::parse(&line).filter(|_| line.ends_with(b"\n"));
-            let record = record.filter(|record| record.outcome.is_reusable());
-            records.extend(record.map(|record| (record, line)));
+            records.extend(AnswerRecord::parse(&line).filter(|_| line.ends_with(b"\n")));
         }
     }
 
-    fn insert(&mut self, records: impl Iterator<Item = AnswerRecord>) {
-        for record in records {
+    /// Adds the records that can be reused to those in memory.
+    fn insert(&mut self, records: Vec<AnswerRecord>) {
+        for record in records.into_iter().filter(|record| record.outcome.is_reusable()) {
             let (order, key) = (self.answers.len(), record.key);
             self.answers.insert(key, EarlierAnswer { record, order, is_written: false });
         }
@@ -71,8 +69,15 @@ impl EarlierAnswers {
     /// Adds the answers of the rest of a file, and writes them to disk before it returns.
     pub(super) fn import(&mut self, reader: &mut impl BufRead) -> Result<()> {
         let records = self.read_records(reader)?;
-        let lines = records.iter().filter(|(record, _)| !self.answers.contains_key(&record.key));
-        let lines: Vec<&[u8]> = lines.map(|(_, line)| line.as_slice()).collect();
+        self.add(records)
+    }
+
+    /// Adds the answers that can be reused, and writes them to disk before it returns.
+    pub(super) fn add(&mut self, records: Vec<AnswerRecord>) -> Result<()> {
+        let new = records.iter().filter(|record| {
+            record.outcome.is_reusable() && !self.answers.contains_key(&record.key)
+        });
+        let lines: String = new.map(AnswerRecord::to_line).collect::<Result<_>>()?;
         if !lines.is_empty() {
             let context = || {
                 let path = self.path.display();
@@ -82,10 +87,10 @@ impl EarlierAnswers {
             let mut file = options().with_context(context)?;
             // A kill may have left a torn line.
             file.write_all(b"\n").with_context(context)?;
-            file.write_all(&lines.concat()).with_context(context)?;
+            file.write_all(lines.as_bytes()).with_context(context)?;
             file.sync_data().with_context(context)?;
         }
-        self.insert(records.into_iter().map(|(record, _)| record));
+        self.insert(records);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::panel_lanes::PanelLanes;
 use super::panels::LANES;
 use super::query::Query;
 use super::query_buffers::QueryBuffers;
-use super::query_product::{QueryProduct, add_products, multiply_queries};
+use super::query_product::{QueryProduct, add_products, load_rows, multiply_queries, store_rows};
 use super::segment::Segment;
 
 /// Tokens that are multiplied with all queries of a block before the next ones are read.
@@ -27,8 +27,8 @@ pub(super) struct AttendedSegment<'a> {
 }
 
 impl<'a> AttendedSegment<'a> {
-    /// Selects the queries of a block that attend to a segment. The first query of the block has the
-    /// number `first`. `None` if no query does.
+    /// Selects the queries of a block that attend to a segment; `None` if none of them does. The block
+    /// begins with the query `first` of the task.
     pub(super) fn new(segment: &'a Segment<'a>, first: usize, queries: &[Query]) -> Option<Self> {
         let start = segment.queries.start.saturating_sub(first).min(queries.len());
         let end = segment.queries.end.saturating_sub(first).min(queries.len());
@@ -96,11 +96,9 @@ impl QueryProduct for KeyProduct<'_> {
         }
         let mut sums = [[lanes.zeros(); P]; Q];
         add_products(lanes, values, self.segment.keys.select::<P>(panel), &mut sums);
-        for (q, sums) in sums.iter().enumerate() {
+        for (q, sums) in sums.into_iter().enumerate() {
             let scores = self.buffers.scores_of(query + q, self.segment.first_panel + panel);
-            for (sums, scores) in sums.iter().zip(scores) {
-                lanes.store(*sums, scores);
-            }
+            store_rows(lanes, sums, scores);
         }
     }
 }
@@ -126,12 +124,10 @@ impl QueryProduct for ValueProduct<'_> {
         panel: usize,
     ) {
         let mut sums = [[lanes.zeros(); P]; Q];
-        for (q, sums) in sums.iter_mut().enumerate() {
-            for (sums, stored) in sums.iter_mut().zip(self.buffers.sums_of(query + q, panel)) {
-                *sums = lanes.load(stored);
-            }
-        }
         let mut weights: [&[f32]; Q] = [&[]; Q];
+        for (q, sums) in sums.iter_mut().enumerate() {
+            *sums = load_rows(lanes, self.buffers.sums_of(query + q, panel));
+        }
         for (q, weights) in weights.iter_mut().enumerate() {
             let of_segment = self.buffers.weights_of(query + q, self.segment.first_panel);
             *weights = &of_segment[self.tokens.clone()];
@@ -141,10 +137,8 @@ impl QueryProduct for ValueProduct<'_> {
             *values = &values[self.tokens.clone()];
         }
         add_products(lanes, weights, values, &mut sums);
-        for (q, sums) in sums.iter().enumerate() {
-            for (sums, stored) in sums.iter().zip(self.buffers.sums_of(query + q, panel)) {
-                lanes.store(*sums, stored);
-            }
+        for (q, sums) in sums.into_iter().enumerate() {
+            store_rows(lanes, sums, self.buffers.sums_of(query + q, panel));
         }
     }
 }

@@ -37,8 +37,7 @@ pub(super) struct HeadAttention<'a> {
 }
 
 impl<'a> HeadAttention<'a> {
-    /// Computes the outputs of all queries: those of the first sequence first, and for each token those
-    /// of its heads.
+    /// Computes the outputs of all queries, ordered by sequence, token and head.
     pub(super) fn compute(&self) -> Vec<f32> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -59,7 +58,7 @@ impl<'a> HeadAttention<'a> {
         Simd::vectorize(lanes, AttentionKernel { task: self, lanes })
     }
 
-    /// Returns all queries.
+    /// Returns all queries, in the order of the outputs.
     fn queries(&self) -> Vec<Query<'a>> {
         let HeadSizes { query_heads, heads_per_key, head_size } = self.sizes;
         let of_token = |sequence: &SequenceQueries<'a>, token: usize| {
@@ -76,7 +75,7 @@ impl<'a> HeadAttention<'a> {
         self.sequences.iter().flat_map(of_sequence).collect()
     }
 
-    /// Returns the segments that all sequences share, then those of each sequence alone.
+    /// Returns the segments of the shared blocks, then those of the other blocks of each sequence.
     fn segments(&self) -> Vec<Segment<'a>> {
         let queries_of =
             |sequence: &SequenceQueries| sequence.new_tokens * self.sizes.heads_per_key;
@@ -124,8 +123,8 @@ impl<L: PanelLanes> WithSimd for AttentionKernel<'_, L> {
         for (i, queries) in queries.chunks(BLOCK_QUERIES).enumerate() {
             let scale = task.settings.scale;
             let block = QueryBlock::new(queries, i * BLOCK_QUERIES, &segments, scale);
-            block.compute(lanes, &mut buffers);
-            buffers.write_means(queries.len(), head_size, &mut outputs);
+            let totals = block.compute(lanes, &mut buffers);
+            buffers.write_means(&totals[..queries.len()], head_size, &mut outputs);
         }
         outputs
     }

@@ -18,10 +18,10 @@ pub struct KeyValueBlock {
     len: usize,
     /// Number of tokens that fit, a multiple of the lanes.
     capacity: usize,
-    /// For each head and each [`LANES`] tokens a panel with a row per value of the head.
+    /// For each head, panels of [`LANES`] tokens, with a row for each value of the head.
     keys: Vec<[f32; LANES]>,
-    /// For each head and each [`LANES`] values of it a panel with a row per token. The last panel of a
-    /// head is padded with zeros.
+    /// For each head, panels of [`LANES`] of its values, with a row for each token. The last panel of
+    /// a head is padded with zeros.
     values: Vec<[f32; LANES]>,
 }
 
@@ -75,8 +75,9 @@ impl KeyValueBlock {
     /// The shapes do not match, or the block has no room.
     pub fn append(&mut self, keys: &Tensor, values: &Tensor, rows: Range<usize>) -> Result<()> {
         let (n, heads, d) = keys.dims3()?;
-        let has_values = heads * d > 0;
-        if (heads, d) != (self.heads, self.head_size) || values.dims() != keys.dims() || !has_values
+        if heads * d == 0
+            || (heads, d) != (self.heads, self.head_size)
+            || values.dims() != keys.dims()
         {
             bail!("attention: keys {:?} and values {:?}", keys.shape(), values.shape());
         }
@@ -94,10 +95,10 @@ impl KeyValueBlock {
         let d = self.head_size;
         let head_rows = self.capacity / LANES * d;
         for (i, token) in keys.chunks_exact(self.heads * d).enumerate() {
-            let (tile, lane) = ((self.len + i) / LANES, (self.len + i) % LANES);
+            let (panel, lane) = ((self.len + i) / LANES, (self.len + i) % LANES);
             let by_head = self.keys.chunks_exact_mut(head_rows);
             for (stored, head) in by_head.zip(token.chunks_exact(d)) {
-                for (row, value) in stored[tile * d..].iter_mut().zip(head) {
+                for (row, value) in stored[panel * d..].iter_mut().zip(head) {
                     row[lane] = *value;
                 }
             }
@@ -122,13 +123,13 @@ impl KeyValueBlock {
         self.head_size.div_ceil(LANES)
     }
 
-    /// Returns the panels of keys of a head, each with a row per value of the head.
+    /// Returns the keys of a head. A panel has [`LANES`] tokens, and a row for each value of the head.
     pub(super) fn keys_of(&self, head: usize) -> Panels<'_> {
         let rows = self.capacity / LANES * self.head_size;
         Panels { rows: &self.keys[head * rows..(head + 1) * rows], depth: self.head_size }
     }
 
-    /// Returns the panels of values of a head, each with a row per token.
+    /// Returns the values of a head. A panel has [`LANES`] of them, and a row for each token.
     pub(super) fn values_of(&self, head: usize) -> Panels<'_> {
         let rows = self.value_panels() * self.capacity;
         Panels { rows: &self.values[head * rows..(head + 1) * rows], depth: self.capacity }

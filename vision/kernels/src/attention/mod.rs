@@ -35,7 +35,7 @@ use crate::elements::with_f32_slice;
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 18;
 /// Tasks for each thread, so that all threads end at about the same time.
 const TASKS_PER_THREAD: usize = 4;
-/// Queries that fill the registers. Smaller groups of sequences save no work.
+/// Smallest limit of the queries of a group. So many queries are multiplied at the same time.
 const MIN_GROUP_QUERIES: usize = 4;
 
 /// New tokens of one sequence, and the keys and values that they attend to.
@@ -134,8 +134,7 @@ fn attend_slice(
     Ok(attended)
 }
 
-/// Appends the outputs of key heads, which have this many values for a token: the values of all heads
-/// for the first token, then those for the second.
+/// Joins the outputs of the key heads, so that the values of a token follow each other.
 fn join_heads(heads: &[Vec<f32>], values_per_token: usize, joined: &mut Vec<f32>) {
     for first in (0..heads.first().map_or(0, Vec::len)).step_by(values_per_token) {
         for head in heads {
@@ -155,7 +154,7 @@ impl AttendedSequence<'_> {
         self.blocks.iter().map(|block| block.len()).sum()
     }
 
-    /// Checks the blocks for these numbers of query heads, key heads, and values of a head.
+    /// Checks the sequence for `heads` query heads and `key_heads` key heads with `d` values each.
     fn check(&self, [heads, key_heads, d]: [usize; 3]) -> Result<()> {
         if self.blocks.is_empty() || d == 0 {
             bail!("attention: a sequence without keys");

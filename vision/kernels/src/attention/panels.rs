@@ -5,7 +5,7 @@
     reason = "vector instructions need to be part of the function that enables them"
 )]
 
-/// Values in a row of a panel.
+/// Number of columns of a panel.
 pub(super) const LANES: usize = 16;
 
 /// A matrix, stored as panels of [`LANES`] columns.

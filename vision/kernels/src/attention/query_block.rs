@@ -25,7 +25,8 @@ pub(super) struct QueryBlock<'a> {
 }
 
 impl<'a> QueryBlock<'a> {
-    /// Creates a block of at most [`BLOCK_QUERIES`] queries, the first of which has the number `first`.
+    /// Creates a block of at most [`BLOCK_QUERIES`] queries, which begins with the query `first` of the
+    /// task.
     pub(super) fn new(
         queries: &'a [Query<'a>],
         first: usize,
@@ -36,32 +37,38 @@ impl<'a> QueryBlock<'a> {
         Self { queries, segments: segments.iter().filter_map(attended).collect(), scale }
     }
 
-    /// Computes the attention of all queries.
+    /// Computes the weighted sums of the values. Returns the sum of the weights of each query.
     #[inline(always)]
-    pub(super) fn compute<L: PanelLanes>(&self, lanes: L, buffers: &mut QueryBuffers) {
+    pub(super) fn compute<L: PanelLanes>(
+        &self,
+        lanes: L,
+        buffers: &mut QueryBuffers,
+    ) -> [f32; BLOCK_QUERIES] {
         for segment in &self.segments {
             segment.multiply_keys(lanes, self.queries, buffers);
         }
         let totals = self.compute_weights(buffers);
-        buffers.start_sums(&totals);
+        buffers.clear_sums();
         for segment in &self.segments {
             segment.add_values(lanes, buffers);
         }
+        totals
     }
 
-    /// Turns the scores into weights. Returns the sums of the weights of each query, one per lane.
+    /// Turns the scores into weights. Returns the sum of the weights of each query.
     #[inline(always)]
-    fn compute_weights(&self, buffers: &mut QueryBuffers) -> [[f32; LANES]; BLOCK_QUERIES] {
+    fn compute_weights(&self, buffers: &mut QueryBuffers) -> [f32; BLOCK_QUERIES] {
         let mut largest = [[f32::NEG_INFINITY; LANES]; BLOCK_QUERIES];
         for attended in &self.segments {
             let (segment, panels) = (attended.segment, attended.panels());
             let (start, end) = (panels.start * LANES, panels.end * LANES);
             for i in attended.queries.clone() {
                 let visible = segment.visible(&self.queries[i].visible);
-                let scores = buffers.scores_of(i, segment.first_panel).as_flattened_mut();
-                scores[start..visible.start.max(start)].fill(f32::NEG_INFINITY);
-                scores[visible.end.max(start)..end].fill(f32::NEG_INFINITY);
-                add_largest(&scores[start..end], &mut largest[i]);
+                let scores = buffers.scores_of(i, segment.first_panel);
+                let values = scores.as_flattened_mut();
+                values[start..visible.start.max(start)].fill(f32::NEG_INFINITY);
+                values[visible.end.max(start)..end].fill(f32::NEG_INFINITY);
+                add_largest(&scores[panels.clone()], &mut largest[i]);
             }
         }
         let largest = largest.map(|lanes| lanes.into_iter().fold(f32::NEG_INFINITY, f32::max));
@@ -73,30 +80,35 @@ impl<'a> QueryBlock<'a> {
                 to_weights(&mut scores[panels.clone()], largest[i], self.scale, &mut sums[i]);
             }
         }
-        sums
+        sums.map(|lanes| lanes.iter().sum())
     }
 }
 
 /// Updates the largest score of each lane.
 #[inline(always)]
-fn add_largest(scores: &[f32], largest: &mut [f32; LANES]) {
-    for scores in scores.chunks_exact(LANES) {
+fn add_largest(scores: &[[f32; LANES]], largest: &mut [f32; LANES]) {
+    // The compiler keeps a local array in registers.
+    let mut registers = *largest;
+    for scores in scores {
         for lane in 0..LANES {
             // A comparison, unlike `f32::max`, is one instruction.
-            if scores[lane] > largest[lane] {
-                largest[lane] = scores[lane];
+            if scores[lane] > registers[lane] {
+                registers[lane] = scores[lane];
             }
         }
     }
+    *largest = registers;
 }
 
 /// Replaces scores by `e^((score − largest) · scale)` and adds them to the sum of each lane.
 #[inline(always)]
 fn to_weights(scores: &mut [[f32; LANES]], largest: f32, scale: f32, sums: &mut [f32; LANES]) {
+    let mut registers = *sums;
     for scores in scores {
         for lane in 0..LANES {
             scores[lane] = exp((scores[lane] - largest) * scale);
-            sums[lane] += scores[lane];
+            registers[lane] += scores[lane];
         }
     }
+    *sums = registers;
 }

@@ -17,8 +17,6 @@ pub(super) struct QueryBuffers {
     sums: Vec<[f32; LANES]>,
     /// Panels of values of a query.
     pub(super) value_panels: usize,
-    /// Sums of the weights of each query.
-    totals: Vec<f32>,
 }
 
 impl QueryBuffers {
@@ -30,15 +28,14 @@ impl QueryBuffers {
             score_panels,
             sums: vec![[0.; LANES]; queries * value_panels],
             value_panels,
-            totals: vec![0.; queries],
         }
     }
 
-    /// Appends the outputs of the first queries: their weighted means of the values.
+    /// Appends the outputs of queries: the means of the values. `totals` has the sum of the weights of
+    /// each query.
     #[inline(always)]
-    pub(super) fn write_means(&self, queries: usize, head_size: usize, outputs: &mut Vec<f32>) {
-        let sums = self.sums.chunks_exact(self.value_panels);
-        for (sums, total) in sums.zip(&self.totals).take(queries) {
+    pub(super) fn write_means(&self, totals: &[f32], head_size: usize, outputs: &mut Vec<f32>) {
+        for (sums, total) in self.sums.chunks_exact(self.value_panels).zip(totals) {
             let inverse = 1. / total;
             outputs.extend(sums.as_flattened()[..head_size].iter().map(|sum| sum * inverse));
         }
@@ -65,12 +62,9 @@ impl QueryBuffers {
         &mut self.sums[panels]
     }
 
-    /// Sets all sums to zero, and the sum of the weights of each query.
+    /// Sets all sums to zero.
     #[inline(always)]
-    pub(super) fn start_sums(&mut self, weights: &[[f32; LANES]]) {
+    pub(super) fn clear_sums(&mut self) {
         self.sums.fill([0.; LANES]);
-        for (total, weights) in self.totals.iter_mut().zip(weights) {
-            *total = weights.iter().sum();
-        }
     }
 }

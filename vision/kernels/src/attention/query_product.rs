@@ -66,7 +66,7 @@ fn multiply_panels<L: PanelLanes, const Q: usize, const P: usize>(
     Q
 }
 
-/// Adds the products of `x` with panels to the sums.
+/// Multiplies each slice of `x` with each panel, and adds the results to the sums.
 ///
 /// The products of a sum are added one after the other, so a sum depends neither on `Q` nor on `P`, nor
 /// on the registers of the processor.
@@ -99,4 +99,31 @@ pub(super) fn add_products<L: PanelLanes, const Q: usize, const P: usize>(
         }
     }
     *sums = registers;
+}
+
+/// Loads the first `P` rows.
+#[inline(always)]
+pub(super) fn load_rows<L: PanelLanes, const P: usize>(
+    lanes: L,
+    values: &[[f32; LANES]],
+) -> [L::Row; P] {
+    let values = &values[..P];
+    let mut rows = [lanes.zeros(); P];
+    for p in 0..P {
+        rows[p] = lanes.load(&values[p]);
+    }
+    rows
+}
+
+/// Stores `P` rows.
+#[inline(always)]
+pub(super) fn store_rows<L: PanelLanes, const P: usize>(
+    lanes: L,
+    rows: [L::Row; P],
+    values: &mut [[f32; LANES]],
+) {
+    let values = &mut values[..P];
+    for p in 0..P {
+        lanes.store(rows[p], &mut values[p]);
+    }
 }

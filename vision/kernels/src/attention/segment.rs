@@ -12,14 +12,14 @@ use super::panels::{LANES, Panels};
 
 /// The tokens of one block, for one key head.
 pub(super) struct Segment<'a> {
-    /// Panels of tokens, with a row per value of the head.
+    /// Panels of tokens, with a row for each value of the head.
     pub(super) keys: Panels<'a>,
-    /// Panels of values of the head, with a row per token.
+    /// Panels of values of the head, with a row for each token.
     pub(super) values: Panels<'a>,
     /// Position of the first token in the sequence.
     start: usize,
     len: usize,
-    /// Panel of the first score among the scores of a query.
+    /// Number of the first panel of its scores, among the scores of a query.
     pub(super) first_panel: usize,
     /// Numbers of the queries of the task that attend to it.
     pub(super) queries: Range<usize>,
@@ -43,7 +43,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Returns the panel after those of the scores of this segment.
+    /// Returns the number of the panel that follows its scores.
     pub(super) fn end_panel(&self) -> usize {
         self.first_panel + self.len.div_ceil(LANES)
     }

@@ -14,48 +14,43 @@ pub(super) struct SequenceGroup {
     pub(super) shared_blocks: usize,
 }
 
-/// The best way to group the first sequences.
-#[derive(Clone, Default)]
-struct BestGroups {
-    /// Tokens that the groups need not read again.
-    saved_tokens: usize,
-    /// The last group.
-    last: Option<SequenceGroup>,
-}
-
 /// Splits sequences into groups that read as few tokens as possible. A group with several sequences has
 /// at most `max_new_tokens` new tokens.
 pub(super) fn group_sequences(
     sequences: &[SequenceQueries],
     max_new_tokens: usize,
 ) -> Vec<SequenceGroup> {
-    let mut best = vec![BestGroups::default()];
+    // For each number of first sequences, the tokens that the best groups of them need not read again,
+    // and the last of these groups.
+    let mut saved_tokens = vec![0];
+    let mut last_groups = Vec::with_capacity(sequences.len());
     for (i, sequence) in sequences.iter().enumerate() {
-        let mut choice: Option<BestGroups> = None;
         let mut shared_blocks = sequence.blocks.len();
-        let mut new_tokens = 0;
-        for start in (0..=i).rev() {
+        let mut new_tokens = sequence.new_tokens;
+        let mut group = SequenceGroup { sequences: i..i + 1, shared_blocks };
+        let mut saved = saved_tokens[i];
+        for start in (0..i).rev() {
             new_tokens += sequences[start].new_tokens;
-            if start < i {
-                shared_blocks =
-                    shared_blocks.min(count_shared_blocks(&sequences[start..=start + 1]));
-                if shared_blocks == 0 || new_tokens > max_new_tokens {
-                    break;
-                }
+            let pair = [&sequences[start], &sequences[start + 1]];
+            shared_blocks = shared_blocks.min(count_shared_blocks(pair));
+            if shared_blocks == 0 || new_tokens > max_new_tokens {
+                break;
             }
             let shared: usize =
-                sequence.blocks.iter().take(shared_blocks).map(|block| block.len()).sum();
-            let saved_tokens = best[start].saved_tokens + (i - start) * shared;
-            if choice.as_ref().is_none_or(|choice| saved_tokens > choice.saved_tokens) {
-                let last = SequenceGroup { sequences: start..i + 1, shared_blocks };
-                choice = Some(BestGroups { saved_tokens, last: Some(last) });
+                sequence.blocks[..shared_blocks].iter().map(|block| block.len()).sum();
+            let saved_here = saved_tokens[start] + (i - start) * shared;
+            if saved_here > saved {
+                saved = saved_here;
+                group = SequenceGroup { sequences: start..i + 1, shared_blocks };
             }
         }
-        best.push(choice.unwrap_or_default());
+        saved_tokens.push(saved);
+        last_groups.push(group);
     }
     let mut groups = Vec::new();
     let mut end = sequences.len();
-    while let Some(group) = best.get(end).and_then(|best| best.last.clone()) {
+    while end > 0 {
+        let group = last_groups[end - 1].clone();
         end = group.sequences.start;
         groups.push(group);
     }
@@ -64,10 +59,7 @@ pub(super) fn group_sequences(
 }
 
 /// Returns the number of first blocks that two sequences have in common.
-fn count_shared_blocks(pair: &[SequenceQueries]) -> usize {
-    let [a, b] = pair else {
-        return 0;
-    };
+fn count_shared_blocks([a, b]: [&SequenceQueries; 2]) -> usize {
     let pairs = a.blocks.iter().zip(b.blocks);
     pairs.take_while(|(a, b)| std::ptr::eq(**a, **b)).count()
 }
