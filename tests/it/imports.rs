@@ -257,7 +257,11 @@ fn unknown_layout_names_columns_and_a_command() {
     );
     let wrong = ["judge", "t.csv", "--out", "out", "--columns", "question=q"];
     let output = folder.run(&wrong);
-    assert!(output.stderr.contains("a column that the file does not have"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("--columns names q, which the file does not have"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

@@ -163,7 +163,42 @@ fn answers_to_malformed_rows_match_a_case() {
     let lines = folder.read("cases/answers/a.jsonl") + &answer_line(9, "x");
     folder.write("cases/answers/a.jsonl", &lines);
     let output = folder.judge("more", &[]);
-    assert!(output.stderr.contains("1 answer without a case"), "{}", output.stderr);
+    let expected = "1 answer without a case; first: question_id 3, cases/answers/a.jsonl line 4";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+}
+
+#[test]
+fn import_keeps_empty_answers() {
+    let folder = Folder::empty();
+    folder.write(
+        "t.csv",
+        "id,question,answer_a,answer_b,answer_c\n1,what?,yes,no,\n2,where?,x,y,z\n",
+    );
+    let output = folder.run(&["data", "import", "t.csv", "--out", "c.jsonl"]);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("2 cases with 5 responses"), "{}", output.stdout);
+    assert!(
+        folder.read("c.jsonl").contains(r#"{"model":"c","text":""}"#),
+        "{}",
+        folder.read("c.jsonl")
+    );
+    let coverage = |path: &str| {
+        let out = format!("{path}.out");
+        let output = folder.run(&["judge", path, "--panel", "scripted:", "--out", &out]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        let run: Value = serde_json::from_str(&folder.read(&format!("{out}/run.json"))).unwrap();
+        run["counts"]["unscored"].clone()
+    };
+    assert_eq!(coverage("c.jsonl"), coverage("t.csv"));
+}
+
+#[test]
+fn empty_answers_file_is_rejected() {
+    let folder = table_folder(2, &["a", "b"]);
+    folder.write("cases/answers/c.jsonl", "\n");
+    let output = folder.judge("out", &[]);
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("cases/answers/c.jsonl: is empty"), "{}", output.stderr);
 }
 
 #[test]

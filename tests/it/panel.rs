@@ -83,7 +83,7 @@ fn changed_weight_or_setting_changes_name() {
     };
     let original = copy_panel();
     let changed_weight = copy_panel();
-    let path = changed_weight.path().join("conclusion.safetensors");
+    let path = changed_weight.path().join("trunk.safetensors");
     let mut bytes = fs::read(&path).unwrap();
     // Flips the sign of the last half-precision number.
     *bytes.last_mut().unwrap() ^= 0x80;

@@ -10,8 +10,10 @@ use acem3_experts::prompt::{
 use acem3_experts::{Aspect, TextTokenizer, parse_tokenizer};
 use candle::{DType, Device, Tensor};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::folder::Folder;
+use crate::panel::copy_panel;
 use crate::served::mock_engine::{EngineSettings, MockEngine};
 
 /// A training whose members have different adapters: of one stage, of two, and none.
@@ -313,6 +315,34 @@ fn exported_files_have_the_weights_and_prompts_of_the_panel() {
     assert!(other.stderr.contains("is no file of an export\nhint: "), "{}", other.stderr);
 }
 
+/// Returns a copy of the embedded panel in which each member has its own last two layers.
+fn panel_with_own_layers() -> TempDir {
+    let copy = copy_panel();
+    let load = |file: &str| {
+        candle::safetensors::load(copy.path().join(file), &Device::Cpu).unwrap().into_iter()
+    };
+    let save = |tensors: &HashMap<String, Tensor>, file: &str| {
+        candle::safetensors::save(tensors, copy.path().join(file)).unwrap();
+    };
+    let is_own =
+        |name: &str| ["model.layers.4.", "model.layers.5."].iter().any(|p| name.starts_with(p));
+    let (common_layers, trunk): (HashMap<_, _>, HashMap<_, _>) =
+        load("trunk.safetensors").partition(|(name, _)| is_own(name));
+    for (member, scale) in [
+        ("expression", 1.0),
+        ("medical_knowledge", 1.5),
+        ("patient_relevance", 1.0),
+        ("conclusion", 1.0),
+    ] {
+        let file = format!("{member}.safetensors");
+        let own = common_layers.clone().into_iter().chain(load(&file));
+        let scaled = own.map(|(name, tensor)| (name, (tensor * scale).unwrap()));
+        save(&scaled.collect(), &file);
+    }
+    save(&trunk, "trunk.safetensors");
+    copy
+}
+
 #[test]
 fn panels_without_common_base_are_rejected() {
     let folder = Folder::empty();
@@ -324,7 +354,8 @@ fn panels_without_common_base_are_rejected() {
         assert!(!folder.path("served").exists());
         output.stderr
     };
-    let own_layers = error(root.join("mini").to_str().unwrap());
+    let copy = panel_with_own_layers();
+    let own_layers = error(copy.path().to_str().unwrap());
     assert!(
         own_layers
             .contains("expression and medical_knowledge have different values of `model.layers.4."),

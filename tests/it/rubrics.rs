@@ -145,8 +145,10 @@ fn panel_declares_its_rubrics() {
             &std::fs::read(&path).unwrap(),
         );
     }
-    let declared = format!("\n[rubrics]\nace_m3 = \"{}\"\n", "0".repeat(64));
-    folder.write("panel/panel.toml", &(package_file("assets/mini/panel.toml") + &declared));
+    let mut spec: toml::Table = package_file("assets/mini/panel.toml").parse().unwrap();
+    let other_version = toml::Table::from_iter([("ace_m3".to_owned(), "0".repeat(64).into())]);
+    spec.insert("rubrics".to_owned(), other_version.into());
+    folder.write("panel/panel.toml", &toml::to_string(&spec).unwrap());
     let result = folder.run(&["judge", "cases", "--out", "out", "--panel", "panel"]);
     assert_eq!(result.exit_code, 2, "{}", result.stderr);
     assert!(result.stderr.contains("trained for the rubric ace_m3"), "{}", result.stderr);

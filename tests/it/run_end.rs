@@ -18,6 +18,23 @@ fn only_verdicts_count_as_new_or_reused() {
 }
 
 #[test]
+fn flags_in_variables_need_a_known_word() {
+    let folder = Folder::with_cases(2);
+    let judge = |value: &str| {
+        let mut command =
+            folder.command(&["judge", "cases", "--panel", "scripted:", "--out", value]);
+        program_output(&command.env("ACEM3_SINGLE_ORDER", value).output().unwrap())
+    };
+    let unknown = judge("maybe");
+    assert_eq!(unknown.exit_code, 2, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("expected true, false"), "{}", unknown.stderr);
+    assert_eq!(judge("on").exit_code, 0);
+    assert!(folder.read("on/run.json").contains("\"orders\": \"single\""));
+    assert_eq!(judge("off").exit_code, 0);
+    assert!(folder.read("off/run.json").contains("\"orders\": \"both\""));
+}
+
+#[test]
 fn run_without_verdicts_fails() {
     let folder = Folder::with_cases(2);
     let mut cases: Vec<_> = (0..2).map(valid_case).collect();

@@ -66,7 +66,7 @@ pub struct PrefixCache {
 }
 
 impl CachedStage {
-    /// Returns the bytes of its keys and values.
+    /// Returns its bytes.
     fn bytes(&self, token_bytes: TokenBytes) -> u64 {
         token_bytes.of_stage(self.token_count, self.head_caches.len())
     }
@@ -278,7 +278,11 @@ fn forward_batch(
     let output = forward(&x, &mut sequences)?;
     consecutive_ranges(lengths.into_iter())
         .into_iter()
-        .map(|rows| Ok(output.narrow(0, rows.start, rows.len())?.contiguous()?))
+        .map(|rows| {
+            let part = output.narrow(0, rows.start, rows.len())?;
+            // A part that shares memory with the others would keep the output of the whole batch.
+            Ok(if rows.len() == output.dim(0)? { part } else { part.force_contiguous()? })
+        })
         .collect()
 }
 

@@ -16,7 +16,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns the rate of a step. The first step is 0.
+    /// Returns the rate of a step. Steps count from 0.
     pub fn rate(&self, step: u64) -> f64 {
         if step < self.warmup {
             return self.peak * (step + 1) as f64 / self.warmup as f64;

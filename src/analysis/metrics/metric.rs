@@ -18,9 +18,9 @@ pub enum Metric {
     Bleu,
     /// ROUGE-1, -2 and -L (rouge-score)
     Rouge,
-    /// Closed accuracy as in LLaVA-Med's published code, bugs included
+    /// Closed accuracy as in LLaVA-Med's published code, with its errors
     LlavaMedClosed,
-    /// Open recall as in LLaVA-Med's published code, bugs included
+    /// Open recall as in LLaVA-Med's published code, with its errors
     LlavaMedRecall,
     /// BERTScore: F1, precision and recall of token similarity; needs --bert
     Bertscore,

@@ -14,8 +14,8 @@ pub(crate) fn message_page(study: &str, title: &str, text: &str) -> String {
     Page { title, study, navigation: html! {}, content }.render()
 }
 
-/// Returns the page that follows a visitor's link. It goes to the start by itself, so that the token
-/// leaves the address. A redirect would not do: after a link of another site, browsers do not send a
+/// Returns the page that follows a visitor's link. It goes to the start by itself, which removes the
+/// token from the address. A redirect would not work: after a link of another site, browsers do not send a
 /// cookie with `SameSite=Strict` along a redirect.
 pub(crate) fn entered_page(study: &str) -> String {
     let page = html! {

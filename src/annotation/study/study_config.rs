@@ -183,7 +183,7 @@ impl StudyConfig {
             && !(1..=self.raters.len()).contains(&overlap)
         {
             bail!(
-                "overlap is {overlap}, expected 1 to {}, the number of raters",
+                "overlap is {overlap}, expected at least 1 and at most {}, the number of raters",
                 self.raters.len()
             );
         }
@@ -256,7 +256,7 @@ mod tests {
             ("", "not a study"),
             ("name = \"a\"\nraters = []", "expected at least one"),
             ("name = \"a\"\nraters = [\"x\", \"X\"]", "listed twice"),
-            ("name = \"a\"\nraters = [\"x\"]\noverlap = 2", "expected 1 to 1"),
+            ("name = \"a\"\nraters = [\"x\"]\noverlap = 2", "at most 1"),
             ("name = \"a\"\nraters = [\" \"]", "not a name"),
             ("name = \"a\"\nraters = [\"x\"]\nstages = []", "stages"),
             ("name = \"a\"\nraters = [\"x\"]\nstage = []", "unknown field"),

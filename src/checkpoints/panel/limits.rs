@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::files::PanelFiles;
+use crate::support::terminal::exit::with_hint;
 
 /// Name of the file.
 pub const LIMITS_FILE: &str = "limits.toml";
@@ -51,7 +52,9 @@ impl PanelLimits {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let limits: Self = toml::from_str(text).context("not the limits of a panel")?;
+        let limits: Self = toml::from_str(text)
+            .context("not the limits of a panel")
+            .map_err(|error| with_hint(error, "correct the file, or delete it"))?;
         if limits.schema != 1 {
             bail!("schema is {}, expected 1", limits.schema);
         }

@@ -13,6 +13,7 @@ use super::member_files::MemberFiles;
 use super::prompt_config::{CONCLUSION, MEMBERS};
 use super::sample_count::SampleCount;
 use super::trained_forms::TrainedForms;
+use crate::support::terminal::exit::with_hint;
 
 /// Name of the specification file.
 pub const PANEL_FILE: &str = "panel.toml";
@@ -127,9 +128,16 @@ impl PanelSpec {
 
     /// Reads and checks a specification.
     pub fn parse(text: &str) -> Result<Self> {
-        let spec: Self = toml::from_str(text).context("not a panel specification")?;
+        let spec: Self = toml::from_str(text)
+            .context("not a panel specification")
+            .map_err(|error| with_hint(error, "correct the file, or write the panel again"))?;
         if spec.schema != Self::SCHEMA {
-            bail!("schema is {}, expected {}", spec.schema, Self::SCHEMA);
+            bail!(
+                "schema is {}, expected {}\n\
+                 hint: a newer version of acem3 may have written the panel",
+                spec.schema,
+                Self::SCHEMA
+            );
         }
         if let Err(problem) = spec.model.validate() {
             bail!("model.{problem}");

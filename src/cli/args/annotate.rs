@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::shared::SourceArgs;
+
+use crate::support::terminal::switch::parse_switch;
 
 const ANNOTATE_EXAMPLES: &str = "\
 A study is a TOML file:
@@ -54,7 +55,7 @@ pub struct AnnotateArgs {
     #[arg(long, value_name = "NAME", env = "ACEM3_SITE_NAME", value_parser = parse_site_name)]
     pub site_name: Vec<String>,
     /// Write the results of the study to the folder instead of serving the site
-    #[arg(long, env = "ACEM3_RESULTS", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_RESULTS", value_parser = parse_switch)]
     pub results: bool,
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::shared::judge_panel::{memory_limit, parse_size};
 use super::shared::requests::RequestArgs;
@@ -15,6 +14,7 @@ use crate::data::imports::ColumnEntry;
 use crate::judging::judge::text_writer::TextSampling;
 use crate::judging::served::endpoint::engine::ServingEngine;
 use crate::support::device::Placement;
+use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ pub struct AnswersArgs {
     #[arg(long, value_name = "FILE", env = "ACEM3_PROMPT")]
     pub prompt: Option<PathBuf>,
     /// Ask the questions alone: the model sees no images
-    #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = parse_switch)]
     pub text_only: bool,
     /// Write at most N tokens per answer; longer answers are cut, and marked
     #[arg(long, value_name = "N", default_value_t = 200, env = "ACEM3_MAX_TOKENS")]
@@ -82,7 +82,7 @@ pub struct AnswersArgs {
     pub max_unanswered: f64,
     /// Ask three questions, print what all of them would need (requests, tokens, cost, time), and write
     /// nothing
-    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = parse_switch)]
     pub dry_run: bool,
     /// Print the summary in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]

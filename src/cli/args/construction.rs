@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 use super::shared::{
     FormArgs, JudgePanelArgs, OutputFormat, PromptLayoutArg, RubricDetailArg, SourceArgs,
 };
+use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -55,7 +55,7 @@ pub struct EvaluationsArgs {
     pub limit: Option<u64>,
     /// Evaluate three responses or pairs, print what the teacher would need (requests, tokens, cost,
     /// time), and write nothing
-    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = parse_switch)]
     pub dry_run: bool,
     /// Print the counts in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]
@@ -88,7 +88,7 @@ pub struct StudentArgs {
     #[arg(long, value_name = "NAME", env = "ACEM3_DIALOGUE")]
     pub dialogue: Option<String>,
     /// Show the reference in the prompts of the trained members too; `correctness` always does
-    #[arg(long, env = "ACEM3_STUDENT_REFERENCE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_STUDENT_REFERENCE", value_parser = parse_switch)]
     pub student_reference: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct CheckRuleArgs {
     #[arg(default_values_t = [CheckSource::Labels, CheckSource::Reference])]
     pub check: Vec<CheckSource>,
     /// Also reject pairs whose preferred response changes with the presentation order
-    #[arg(long, env = "ACEM3_REJECT_FLIPS", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_REJECT_FLIPS", value_parser = parse_switch)]
     pub reject_flips: bool,
     /// Reject a response alone whose final score differs by more than POINTS from its label
     #[arg(long, value_name = "POINTS", default_value_t = 1.0, env = "ACEM3_MAX_DIFFERENCE")]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::shared::value_parsers::{parse_at_least_one, parse_percent};
 use super::shared::{FormArgs, JudgePanelArgs, OutputFormat, ShardArg, SourceArgs};
 use crate::data::cases::SourceOptions;
+use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const EXAMPLES: &str = "\
@@ -69,11 +69,11 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "FILE", env = "ACEM3_JUNIT")]
     pub junit: Option<PathBuf>,
     /// Fail if DIR already contains verdicts, instead of resuming
-    #[arg(long, env = "ACEM3_NO_RESUME", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_NO_RESUME", value_parser = parse_switch)]
     pub no_resume: bool,
     /// Judge three responses or pairs, print what the run would need (requests, tokens, cost, time), and
     /// write nothing
-    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_DRY_RUN", value_parser = parse_switch)]
     pub dry_run: bool,
     /// Print the summary in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]

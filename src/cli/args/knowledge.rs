@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::shared::OutputFormat;
 use super::shared::value_parsers::parse_at_least_one;
 use crate::data::knowledge::{IndexOptions, IndexSettings};
+use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 
 const INDEX_EXAMPLES: &str = "\
@@ -49,10 +49,10 @@ pub struct IndexArgs {
     pub overlap_words: usize,
     /// Distinguish the forms of a word, such as `treat` and `treated`, instead of indexing English
     /// stems
-    #[arg(long, env = "ACEM3_NO_STEMMING", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_NO_STEMMING", value_parser = parse_switch)]
     pub no_stemming: bool,
     /// Index frequent English words, such as `the`, too
-    #[arg(long, env = "ACEM3_STOP_WORDS", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_STOP_WORDS", value_parser = parse_switch)]
     pub stop_words: bool,
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text, env = "ACEM3_FORMAT")]

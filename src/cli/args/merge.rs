@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::shared::OutputFormat;
 use super::shared::value_parsers::parse_percent;
+
+use crate::support::terminal::switch::parse_switch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +29,7 @@ pub struct MergeArgs {
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Merge even if shards are missing or unfinished
-    #[arg(long, env = "ACEM3_PARTIAL", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_PARTIAL", value_parser = parse_switch)]
     pub partial: bool,
     /// Exit with code 3 if more than PERCENT of the records are unscored or of the cases unreadable
     #[arg(

@@ -20,7 +20,7 @@ Exit codes:
   2    invalid usage or input, or no case or image can be read
   3    more unscored records than --max-unscored allows; by default, more than half
   4    the run failed; completed verdicts are saved, the same command resumes
-  130  interrupted; the same command resumes";
+  130  interrupted; run the same command again";
 
 /// Version, commit and enabled features, from `src/build.rs`. Records do not contain it.
 const VERSION: &str = env!("ACEM3_VERSION");

@@ -158,7 +158,7 @@ fn describe_links(
     lines.push(format!("{:width$}  {site}{}", "administrator", access.administrator_path()));
     lines.extend(access.rater_paths().map(|(name, path)| format!("{name:width$}  {site}{path}")));
     lines.push(
-        "Send each rater one link. Press Ctrl-C to stop; the same command goes on.".to_owned(),
+        "Send each rater one link. Press Ctrl-C to stop. The same command continues.".to_owned(),
     );
     lines.join("\n") + "\n"
 }

@@ -83,6 +83,9 @@ struct CheckReport {
     images: u64,
     problems: u64,
     unused_answers: u64,
+    /// The first of the unused answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_unused_answer: Option<String>,
 }
 
 fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
@@ -115,6 +118,9 @@ fn check_cases(args: &CheckArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
         }
     }
     report.unused_answers = source.unmatched_answers();
+    if report.unused_answers > 0 {
+        report.first_unused_answer = source.first_unmatched_answer();
+    }
     if !verbosity.quiet {
         source
             .take_field_notes()
@@ -183,9 +189,11 @@ impl CheckReport {
         let text = match format {
             OutputFormat::Json => serde_json::to_string(self).context("cannot write the report")?,
             OutputFormat::Text => {
+                let first = self.first_unused_answer.as_ref();
+                let first = first.map(|first| format!(" (first: {first})")).unwrap_or_default();
                 let unused = match self.unused_answers {
                     0 => String::new(),
-                    n => format!(", {} without a case", format_count(n, "answer")),
+                    n => format!(", {} without a case{first}", format_count(n, "answer")),
                 };
                 format!(
                     "{} with {} and {}; {}{unused}",

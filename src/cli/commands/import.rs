@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 
 use crate::cli::args::ImportArgs;
 use crate::cli::commands::output::{NO_CASES, write_stdout};
-use crate::data::cases::{Case, CaseSource, InputProblem, SourceKind, open_imports};
+use crate::data::cases::{Case, CaseSource, InputProblem, Response, SourceKind, open_imports};
 use crate::data::imports::case_writer::{CASES_FORM, CaseWriter};
 use crate::data::imports::import_file::FileSample;
 use crate::data::imports::imported_row::WITHOUT_IMAGE;
@@ -107,17 +107,29 @@ fn convert(args: &ImportArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns the next case. Prints the problems before it, except images that are added later.
+/// Returns the next case. Prints the problems before it, except images that are added later. A missing response
+/// stays in the case as an empty text, so that the judge counts it as missing.
 fn next_case(
     source: &mut CaseSource,
     counts: &mut ImportCounts,
     adds_images: bool,
 ) -> Option<Case> {
+    let mut missing: Vec<Response> = Vec::new();
     loop {
         match source.next()? {
-            Ok(case) => return Some(case),
+            Ok(mut case) => {
+                counts.responses += case.responses.len() as u64;
+                counts.with_pair += u64::from(case.responses.len() > 1);
+                case.responses.extend(missing);
+                return Some(case);
+            }
             Err(problem) if adds_images && problem.message.contains(WITHOUT_IMAGE) => {}
             Err(problem) => {
+                if problem.affects_whole_case() {
+                    missing.clear();
+                } else if let Some(model) = problem.scope.model_without_response() {
+                    missing.push(Response { model: model.to_owned(), text: String::new() });
+                }
                 counts.problems += 1;
                 counts.unreadable += u64::from(problem.affects_whole_case());
                 if counts.problems <= LISTED_PROBLEMS {
@@ -160,7 +172,8 @@ fn no_response_error(inputs: &[&Path]) -> anyhow::Error {
         Some((sample, roles)) => anyhow!(
             "{first}: no case has a response: no column is known to have answers, found the \
              columns {}\n\
-             hint: name the columns with answers: --columns '{roles}', or add answers with --answers",
+             hint: name the columns with answers, for example --columns '{roles}' if these are answers; or add \
+             answers with --answers",
             sample.columns().join(", ")
         ),
         None => anyhow!("{first}: no case has a response\nhint: add answers with --answers"),
@@ -178,10 +191,8 @@ impl ImportArgs {
 impl ImportCounts {
     fn add(&mut self, case: &Case) {
         self.cases += 1;
-        self.responses += case.responses.len() as u64;
         self.with_image += u64::from(case.image.is_some());
         self.with_reference += u64::from(case.reference.is_some());
-        self.with_pair += u64::from(case.responses.len() > 1);
     }
 
     /// Checks that there is a case.
@@ -191,7 +202,7 @@ impl ImportCounts {
             (0, 0) => bail!("{first}: {NO_CASES}"),
             (0, problems) => bail!(
                 "{first}: no case could be read: {}\n\
-                 hint: mend the problems above; `acem3 data check` lists all",
+                 hint: correct the problems above; `acem3 data check` lists all",
                 format_count(problems, "problem")
             ),
             _ => Ok(()),

@@ -1,8 +1,9 @@
 //! `acem3 data quality`: predicted qualities of evaluations.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use crate::analysis::metrics::{EncoderSummary, SentenceEncoder};
@@ -11,6 +12,7 @@ use crate::cli::commands::output::write_stdout;
 use crate::statistics::{Bootstrap, Estimate};
 use crate::support::device::{Placement, open_device};
 use crate::support::files::out_file::OutFile;
+use crate::support::files::regular_file;
 use crate::support::terminal::exit::Exit;
 use crate::support::terminal::progress::print_lines;
 use crate::support::terminal::verbosity::Verbosity;
@@ -34,9 +36,24 @@ struct EmbeddedTexts {
     truncated: usize,
 }
 
+/// Checks that a file is not an output of this command, whose predicted qualities would count as ratings.
+fn check_unpredicted(path: &Path) -> anyhow::Result<()> {
+    let unreadable = || format!("cannot read {}", path.display());
+    let mut file = regular_file::open(path).with_context(unreadable)?;
+    if (RATED_FORM.recognise)(&mut file).with_context(unreadable)? {
+        bail!(
+            "{}: its qualities were predicted by this command, expected ratings\n\
+             hint: rate more lines in the file that you rated",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// Runs the command.
 pub(super) fn run(args: &QualityArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
     let out = OutFile::check(&args.out, RATED_FORM, &[&args.path])?;
+    check_unpredicted(&args.path)?;
     let mut evaluations = read_evaluations(&args.path)?.items;
     // Questions and evidence say nothing about the quality of what follows them.
     evaluations.iter_mut().try_for_each(remove_questions)?;

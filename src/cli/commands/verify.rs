@@ -31,6 +31,9 @@ const MAX_VALUES: usize = 5;
 struct Verification<'a> {
     /// True if nothing differs and no record is damaged.
     equal: bool,
+    /// True if records are damaged, missing or changed.
+    #[serde(skip)]
+    is_damaged: bool,
     /// Name of the judge.
     judge: &'a str,
     /// Number of records with an outcome of the judge.
@@ -71,6 +74,7 @@ pub(super) fn run(args: &VerifyArgs, verbosity: Verbosity) -> Result<Exit> {
     let is_free = sample.as_ref().is_some_and(|sample| sample.not_reproducible > 0);
     let result = Verification {
         equal: !(is_damaged || is_different),
+        is_damaged,
         judge: &checked.manifest.judge,
         verdicts: checked.verdicts,
         run: state,
@@ -173,8 +177,20 @@ impl Verification<'_> {
         } else {
             let _ = writeln!(text, "sample    no record was judged again");
         }
-        let _ = writeln!(text, "result    {}", if self.equal { "equal" } else { "different" });
+        let _ = writeln!(text, "result    {}", self.result());
         text
+    }
+
+    /// Returns the result in words.
+    fn result(&self) -> &'static str {
+        let differs = self.sample.is_some_and(|sample| !sample.differing.is_empty());
+        match (self.equal, differs, self.is_damaged) {
+            (true, ..) => "equal",
+            (_, true, true) => "different, and records are damaged",
+            (_, true, false) => "different",
+            (_, false, true) => "records are damaged",
+            (_, false, false) => "unknown: some records could not be judged again",
+        }
     }
 
     /// Adds the records that were judged again.

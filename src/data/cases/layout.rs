@@ -36,7 +36,7 @@ pub(super) enum SourceLayout {
 /// The path does not exist, has no known layout, or has several splits.
 pub(super) fn detect(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
     if !path.exists() {
-        bail!("{} does not exist\nhint: expected {KNOWN_LAYOUTS}", path.display());
+        bail!("{} does not exist\nhint: check the path of the cases", path.display());
     }
     if path.is_dir() { detect_folder(path, options) } else { detect_file(path, options) }
 }
@@ -91,11 +91,13 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
     if let Some(file) = ImportFile::from_sample(path, &sample, columns) {
         return Ok(Some(file));
     }
-    if columns.is_some() {
+    if let Some(roles) = columns {
+        let missing: Vec<&str> = roles.columns().filter(|name| !sample.has_column(name)).collect();
         bail!(
-            "{}: --columns names a column that the file does not have, found {}\n\
+            "{}: --columns names {}, which the file does not have, found {}\n\
              hint: write --columns id=COLUMN,image=COLUMN,question=COLUMN,answer:MODEL=COLUMN",
             path.display(),
+            missing.join(", "),
             sample.columns().join(", ")
         );
     }

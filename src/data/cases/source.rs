@@ -118,6 +118,11 @@ impl CaseSource {
         self.assembler.match_counts.unmatched(self.assembler.answers())
     }
 
+    /// Describes the first answer that matches no question so far, by question id, file and line.
+    pub fn first_unmatched_answer(&self) -> Option<String> {
+        self.assembler.match_counts.first_unmatched(self.assembler.answers())
+    }
+
     /// Returns the number of answers to questions in other languages.
     pub fn unselected_answers(&self) -> u64 {
         self.assembler.match_counts.unselected
@@ -221,7 +226,9 @@ fn answer_places(files: &[PathBuf]) -> String {
     let sample = files.first().and_then(|file| FileSample::read(file).ok().flatten());
     match sample.as_ref().and_then(columns_example) {
         Some(roles) if roles.answers.iter().all(|answer| answer.column != "COLUMN") => {
-            format!("{folder}, or name the columns with answers: --columns '{roles}'")
+            format!(
+                "{folder}, or name the columns with answers, for example --columns '{roles}' if these are answers"
+            )
         }
         _ => folder.to_owned(),
     }

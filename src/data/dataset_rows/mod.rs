@@ -17,4 +17,6 @@ pub use crate::data::dataset_rows::dataset_items::{
 };
 pub use crate::data::dataset_rows::distractors::DistractorPool;
 pub use crate::data::dataset_rows::reference_match::matches_reference;
-pub use model_answers::{ModelPair, path_vqa_model_pairs};
+pub use model_answers::{
+    ModelPair, PATH_VQA_TEST_ROWS, PATH_VQA_TRAINING_ROWS, path_vqa_model_pairs,
+};

@@ -33,6 +33,13 @@ pub struct ModelPair {
     pub opposed: bool,
 }
 
+/// Rows of the Path-VQA development set whose answers of models are training data.
+pub const PATH_VQA_TRAINING_ROWS: Range<u64> = 0..1000;
+
+/// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
+/// [`PATH_VQA_TRAINING_ROWS`].
+pub const PATH_VQA_TEST_ROWS: Range<u64> = 1000..1500;
+
 /// Returns all pairs of models with one right answer to the closed questions in `rows` of
 /// Path-VQA's validation split. Reads `path_vqa/` and `answers/path_vqa_validation/` in
 /// `data_root`.

@@ -127,20 +127,20 @@ impl FileSample {
         is_own && !self.has_answers()
     }
 
+    /// Returns true if a row has the column, also as a struct with the bytes of an image.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        let nested = format!("{name}.bytes");
+        let is_in = |row: &TableRow| {
+            row.field(name).is_some() || row.bytes(name).is_some() || row.bytes(&nested).is_some()
+        };
+        self.rows.iter().any(is_in)
+    }
+
     /// Returns the layout: the columns that the user named, that of another program, or a table
     /// whose columns can be guessed. The flag is true for a guess.
     pub(crate) fn layout(&self, columns: Option<&ColumnRoles>) -> Option<(ImportLayout, bool)> {
         if let Some(roles) = columns {
-            let has = |name: &str| {
-                let nested = format!("{name}.bytes");
-                let is_in = |row: &TableRow| {
-                    row.field(name).is_some()
-                        || row.bytes(name).is_some()
-                        || row.bytes(&nested).is_some()
-                };
-                self.rows.iter().any(is_in)
-            };
-            let all = roles.columns().all(has);
+            let all = roles.columns().all(|name| self.has_column(name));
             return all.then(|| (ImportLayout::Table(roles.clone()), false));
         }
         if let Some(layout) = self.rows.iter().find_map(ImportLayout::recognise) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::columns::column_guess::{guess_roles, is_attribute};
+use super::columns::column_guess::{guess_roles, is_attribute, one_answer_per_row};
 use super::columns::column_roles::{AnswerColumn, ColumnRoles};
 use super::import_file::FileSample;
 use super::rows::row_format::{first_line, object_fields};
@@ -109,6 +109,11 @@ pub(crate) fn columns_example(sample: &FileSample) -> Option<ColumnRoles> {
     }
     if roles.image.is_none() {
         roles.image = sample.image_column(&roles);
+    }
+    if roles.answers.is_empty()
+        && let Some(per_row) = one_answer_per_row(&columns, &roles)
+    {
+        roles = per_row;
     }
     let known: Vec<String> = roles.columns().map(str::to_owned).collect();
     if roles.question.is_some() && roles.answers.is_empty() {

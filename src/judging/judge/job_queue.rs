@@ -33,7 +33,8 @@ pub trait JobQueue {
     /// Returns what an interrupt does, for the user.
     fn interrupt_note(&self) -> &'static str;
 
-    /// Ends all jobs that have cost nothing yet. Returns their number; they never finish.
+    /// Ends the jobs that an interrupt does not wait for: all jobs that this process computes, and those that have sent
+    /// no request. Returns their number; they never finish.
     fn cancel_unsent(&mut self) -> usize;
 
     /// Waits for the next finished job; `None` if none finishes in time, or none is in progress.

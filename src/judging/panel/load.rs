@@ -157,7 +157,8 @@ impl Panel {
         self.placement.device.is_cpu()
     }
 
-    /// Returns the number of samples of each text in a run; 1 if the run writes no analyses.
+    /// Returns the number of samples of each text in a run: that of the run, else 1 if the run writes no analyses,
+    /// else that of the panel.
     pub(super) fn samples(&self, run: JudgeOptions) -> SampleCount {
         let own =
             if self.options.scores_only { SampleCount::ONE } else { self.prompt_config.samples };

@@ -99,7 +99,9 @@ impl LocalWriter {
     }
 
     fn finish(&mut self, number: u64, result: Result<WrittenText, Unscored>) {
-        self.window.finish_job(Instant::now());
+        if result.is_ok() {
+            self.window.finish_job(Instant::now());
+        }
         self.done.push_back(FinishedText { number, result });
     }
 

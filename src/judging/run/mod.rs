@@ -17,6 +17,7 @@ mod queue;
 mod queue_state;
 pub mod record;
 pub mod replay;
+mod run_config;
 pub mod run_state;
 pub mod shard;
 pub mod shards_found;
@@ -24,7 +25,6 @@ pub mod source_info;
 pub mod summary;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -50,6 +50,8 @@ use crate::support::terminal::interrupt::Interrupt;
 use crate::support::terminal::progress::Progress;
 use crate::support::text::{escape_control_chars, format_count};
 
+pub use run_config::RunConfig;
+
 /// Maximum pixels per batch; a batch that exceeds it is judged early. Each byte of a case counts as
 /// a pixel.
 const BATCH_PIXELS: u64 = 24 << 20;
@@ -57,21 +59,6 @@ const BATCH_PIXELS: u64 = 24 << 20;
 const BATCH_SECONDS: f64 = 8.0;
 /// Maximum number of pending records.
 const MAX_PENDING: usize = 1024;
-
-/// Settings of a run.
-#[derive(Clone, Debug)]
-pub struct RunConfig {
-    /// Maximum pairs per batch of a judge without a queue.
-    pub batch_size: usize,
-    /// Model that all others are compared with; `None` to compare all pairs.
-    pub baseline: Option<String>,
-    /// Maximum number of cases.
-    pub limit: Option<u64>,
-    /// Base folder of the file names in records.
-    pub root: PathBuf,
-    /// True if the earlier records are some shards of the source, so that cases are missing between them.
-    pub fills_gaps: bool,
-}
 
 /// A run in progress.
 pub struct Run<'a> {
@@ -143,6 +130,20 @@ impl<'a> Run<'a> {
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
         self.interrupt = interrupt.clone();
+        let judged = self.judge_cases(cases, interrupt);
+        if judged.is_err() {
+            // The first error is the cause. What it prevents, such as writing to a full disk, fails again here.
+            let _ = self.keep_finished();
+        }
+        judged
+    }
+
+    /// Judges all cases. Returns `false` if it was interrupted.
+    fn judge_cases(
+        &mut self,
+        cases: impl Iterator<Item = Result<Case, InputProblem>>,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<bool> {
         let mut remaining_cases = self.config.limit;
         for entry in cases {
             // Problems of single responses come before their case and are not counted as cases.

@@ -100,14 +100,7 @@ impl Run<'_> {
                     .to_owned(),
             )
         });
-        let finished = match finished {
-            Ok(finished) => finished,
-            Err(error) => {
-                self.keep_finished()?;
-                return Err(error);
-            }
-        };
-        let Some(finished) = finished else {
+        let Some(finished) = finished? else {
             return Ok(false);
         };
         self.store(finished)?;
@@ -115,7 +108,7 @@ impl Run<'_> {
     }
 
     /// Saves the results of all finished jobs when the run ends with an error.
-    fn keep_finished(&mut self) -> anyhow::Result<()> {
+    pub(super) fn keep_finished(&mut self) -> anyhow::Result<()> {
         while self.queue.in_progress > 0
             && let Some(queue) = self.judge.queue()
         {

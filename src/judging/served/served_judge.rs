@@ -196,7 +196,7 @@ impl JobQueue for ServedJudge {
         let Some((number, result)) = self.queue.next_finished(timeout)? else {
             return Ok(None);
         };
-        if let Some(window) = &mut self.window {
+        if let Some(window) = self.window.as_mut().filter(|_| result.is_ok()) {
             window.finish_job(Instant::now());
         }
         Ok(Some(FinishedJob { number, result }))

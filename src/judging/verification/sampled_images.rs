@@ -1,6 +1,6 @@
 //! Images of sampled records, found by name and hash.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ use crate::support::digest::Digest;
 /// Reader of the images of sampled records.
 pub struct SampledImages {
     root: PathBuf,
+    /// Names of the images that are files.
+    files: BTreeSet<String>,
     images: ImageReader,
     /// Images that are embedded in the source, by hash.
     embedded: HashMap<Digest, Arc<[u8]>>,
@@ -38,12 +40,13 @@ impl SampledImages {
     ) -> Self {
         let root = cases::base_folder(source);
         let images = ImageReader::new(root.clone(), ImageLimits::default()).with_dicom_view(view);
-        let is_file = |image: &&ImageInfo| root.join(&image.name).is_file();
-        let wanted: HashSet<Digest> =
-            infos.filter(|image| !is_file(image)).filter_map(|image| image.sha256).collect();
+        let (in_files, others): (Vec<&ImageInfo>, Vec<_>) =
+            infos.partition(|image| root.join(&image.name).is_file());
+        let files = in_files.into_iter().map(|image| image.name.clone()).collect();
+        let wanted: HashSet<Digest> = others.into_iter().filter_map(|image| image.sha256).collect();
         let embedded =
             if wanted.is_empty() { HashMap::new() } else { find_embedded(source, &wanted) };
-        Self { root, images, embedded }
+        Self { root, files, images, embedded }
     }
 
     /// Creates the reader for the images of all records of a run. `records`: its folder or file.
@@ -59,6 +62,11 @@ impl SampledImages {
             }
         }
         Ok(Self::for_images(source, view, images.values()))
+    }
+
+    /// Returns the paths of the images that are files.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(|name| self.root.join(name))
     }
 
     /// Reads and decodes an image.

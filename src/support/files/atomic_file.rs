@@ -69,6 +69,16 @@ pub fn write_chunks_atomic<C: AsRef<[u8]>>(
     })
 }
 
+/// Checks that a file can be written, by creating and removing a temporary file beside it.
+///
+/// # Errors
+///
+/// The folder is not writable.
+pub(super) fn check_writable(path: &Path) -> io::Result<()> {
+    let (temporary, _) = create_temporary(&replaced_file(path)?)?;
+    fs::remove_file(temporary)
+}
+
 /// Replaces a file by what a function writes, as [`write_atomic`].
 ///
 /// # Errors

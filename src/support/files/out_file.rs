@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::atomic_file::write_chunks_atomic;
+use super::atomic_file::{check_writable, write_chunks_atomic};
 use super::file_form::FileForm;
 use super::file_identity::FileIdentity;
 
@@ -66,7 +66,11 @@ impl OutFile {
             form,
             inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
         };
-        out.target()?;
+        if let OutTarget::File = out.target()? {
+            check_writable(path).with_context(|| {
+                format!("{flag} {}: cannot write\nhint: choose a writable folder", path.display())
+            })?;
+        }
         Ok(out)
     }
 

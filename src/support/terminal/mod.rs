@@ -5,5 +5,6 @@ pub mod exit;
 pub mod interrupt;
 pub mod number;
 pub mod progress;
+pub(crate) mod switch;
 pub mod verbosity;
 pub mod width;

@@ -1,7 +1,8 @@
 //! Verbosity of messages and mode of the progress on stderr.
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
+
+use crate::support::terminal::switch::parse_switch;
 
 /// Verbosity of messages on stderr.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -15,11 +16,11 @@ pub struct Verbosity {
         conflicts_with = "quiet",
         help_heading = "Messages"
     )]
-    #[arg(value_parser = FalseyValueParser::new())]
+    #[arg(value_parser = parse_switch)]
     pub verbose: bool,
     /// Print only errors and results
     #[arg(help_heading = "Messages")]
-    #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = FalseyValueParser::new())]
+    #[arg(short, long, global = true, env = "ACEM3_QUIET", value_parser = parse_switch)]
     pub quiet: bool,
 }
 

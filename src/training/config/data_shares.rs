@@ -42,6 +42,11 @@ fn check_weights(shares: &DataShares) -> Result<()> {
             bail!("data_shares: {name} is {weight}, expected a finite number of at least 0");
         }
     }
+    if !shares.is_empty() && shares.values().all(|weight| *weight <= 0.0) {
+        bail!(
+            "data_shares: all weights are 0\nhint: raise one of them, or use `real = 0` for phantoms only"
+        );
+    }
     Ok(())
 }
 
@@ -64,6 +69,7 @@ mod tests {
         for (training, stage, expected) in [
             (&[("slake", 1.0)][..], &[("vqa_rad", 1.0)][..], "no weight for vqa_rad"),
             (&[("slake", 1.0)], &[("slake", f64::NAN)], "finite"),
+            (&[("slake", 1.0)], &[("slake", 0.0)], "all weights are 0"),
             (&[("other", 1.0)], &[], "unknown data set"),
         ] {
             let error = check(training, stage).unwrap_err();

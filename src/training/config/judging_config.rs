@@ -15,6 +15,9 @@ use crate::support::files::regular_file;
 /// Key of the rubric of generated examples.
 const ACE_M3: &str = "ace_m3";
 
+/// Words that follow the name of a stage in the names of its files, where the name of a member may stand too.
+const FILE_WORDS: [&str; 6] = ["adapters", "best", "own", "panel", "reference", "running"];
+
 /// Rubric and forms of judging that a panel is trained for. Generated examples are pairs without a
 /// reference answer, by the rubric of ACE-M³; for others, all stages read files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +105,14 @@ impl JudgingConfig {
     /// # Errors
     /// The rubric cannot be read, or does not fit a panel.
     pub(crate) fn member_names(&self) -> Result<MemberNames> {
-        MemberNames::of_rubric(&self.to_rubric()?).context("[judging]")
+        let names = MemberNames::of_rubric(&self.to_rubric()?).context("[judging]")?;
+        if let Some(name) = names.all().into_iter().find(|name| FILE_WORDS.contains(name)) {
+            bail!(
+                "[judging]: the rubric has the aspect `{name}`, a word in the names of training files\n\
+                 hint: give the aspect another key in the rubric"
+            );
+        }
+        Ok(names)
     }
 
     /// Resolves the path of the rubric against the folder of the configuration file, and records the

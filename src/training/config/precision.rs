@@ -3,8 +3,8 @@
 use candle::DType;
 use serde::{Deserialize, Serialize};
 
-/// Element type of a model's matrices in training. Activations, norms, biases, losses, accumulated
-/// gradients and checkpoints are always f32.
+/// Element type of a model's matrices in training. Activations, norms, biases, losses and accumulated
+/// gradients are always f32, and so are trained weights in checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {

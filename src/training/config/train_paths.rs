@@ -7,8 +7,7 @@ use candle::Device;
 /// Device and folders of a training.
 #[derive(Clone, Debug)]
 pub struct TrainPaths {
-    /// Device of the model. No output depends on it, so an interrupted training may resume on
-    /// another device.
+    /// Device of the model. A training may resume on another device; its values then differ by rounding.
     pub device: Device,
     /// Output folder: checkpoints, metrics, tokenizer and the finished panel.
     pub out: PathBuf,

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,16 +15,10 @@ use super::test_pair::{TestImage, TestPair};
 use super::test_sets::{KnownOrder, TestSet};
 use crate::data::cases::ImageSource;
 use crate::data::dataset_rows::{
-    DatasetItem, DatasetSplit, DistractorPool, ModelPair, load_dataset_items, parse_yes_no,
-    path_vqa_model_pairs,
+    DatasetItem, DatasetSplit, DistractorPool, ModelPair, PATH_VQA_TEST_ROWS,
+    PATH_VQA_TRAINING_ROWS, load_dataset_items, parse_yes_no, path_vqa_model_pairs,
 };
 use crate::data::images::{ImageReader, LoadedImage};
-
-/// Rows of the Path-VQA development set that no training uses. A few of their images also occur in
-/// [`TRAINING_ROWS`]; questions about those images are excluded.
-const TEST_ROWS: Range<u64> = 1000..1500;
-/// Rows of the Path-VQA development set that may be used for training.
-const TRAINING_ROWS: Range<u64> = 0..1000;
 
 /// Minimum number of words of both responses of a pair of long answers.
 const LONG_ANSWER_WORDS: usize = 5;
@@ -162,8 +155,8 @@ fn model_answer_pairs(
     };
     let mut sets = [set("Path-VQA, short model answers"), set("Path-VQA, long model answers")];
     let majority = most_frequent_path_vqa_answer(&statistics.training);
-    let training_pairs = path_vqa_model_pairs(data, TRAINING_ROWS)?;
-    let test_pairs = path_vqa_model_pairs(data, TEST_ROWS)?;
+    let training_pairs = path_vqa_model_pairs(data, PATH_VQA_TRAINING_ROWS)?;
+    let test_pairs = path_vqa_model_pairs(data, PATH_VQA_TEST_ROWS)?;
     for pair in without_training_images(test_pairs, &training_pairs) {
         let is_long = |text: &str| text.split_whitespace().count() >= LONG_ANSWER_WORDS;
         let [short, long] = &mut sets;

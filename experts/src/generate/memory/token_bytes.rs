@@ -1,15 +1,16 @@
-//! Size of the keys and values of a token.
+//! Size of what is kept of a token.
 
 use candle::DType;
 
 use crate::decoder::{DecoderConfig, block_capacity};
 
-/// Bytes of the keys and values of one token.
+/// Bytes that are kept of one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::generate) struct TokenBytes {
-    /// In the layers of the trunk.
+    /// Its keys and values in the layers of the trunk, and the output of the trunk, in f32. Only tokens of
+    /// prompts keep the output.
     pub(super) trunk: u64,
-    /// In the layers of a head.
+    /// Its keys and values in the layers of a head.
     pub(super) head: u64,
 }
 
@@ -23,7 +24,8 @@ impl TokenBytes {
     ) -> Self {
         let layer = 2 * config.kv_heads() * config.head_size() * dtype.size_in_bytes();
         let head_layers = config.num_hidden_layers.saturating_sub(trunk_layers);
-        Self { trunk: (trunk_layers * layer) as u64, head: (head_layers * layer) as u64 }
+        let output = config.hidden_size * DType::F32.size_in_bytes();
+        Self { trunk: (trunk_layers * layer + output) as u64, head: (head_layers * layer) as u64 }
     }
 
     /// Returns the bytes of a prompt stage in the trunk and some heads.

@@ -1,4 +1,4 @@
-//! Closed accuracy and open recall as computed by the published code of LLaVA-Med, bugs included,
+//! Closed accuracy and open recall as computed by the published code of LLaVA-Med, with its errors,
 //! for comparison with papers on medical visual question answering.
 //!
 //! Reference: `llava/eval/run_eval.py`, `eval_metrics/{evaluate_metrics,utils,glossary}.py` at

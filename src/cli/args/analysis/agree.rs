@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
 use crate::cli::args::shared::{BootstrapArgs, BoundValue, CompleteArgs, LabelArgs, TableFormat};
 use crate::data::labels::ScoreTarget;
+use crate::support::terminal::switch::parse_switch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,7 +99,7 @@ pub struct AgreeArgs {
     #[arg(long, value_enum, default_value_t = ScoreKind::Chosen, env = "ACEM3_SCORES")]
     pub scores: ScoreKind,
     /// Round the judge's scores to whole points before the comparison
-    #[arg(long, env = "ACEM3_ROUND", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_ROUND", value_parser = parse_switch)]
     pub round: bool,
     /// Fail if a statistic is below VALUE on the first target, for example accuracy=60 (percent) or
     /// kappa=0.4; the names are those of the JSON output (repeatable; exit code 1)

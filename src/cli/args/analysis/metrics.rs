@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use crate::analysis::metrics::Metric;
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{CompleteArgs, RECORDS_OR_CASES, SourceArgs, TableFormat};
 use crate::support::device::DeviceChoice;
+use crate::support::terminal::switch::parse_switch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,10 +47,10 @@ pub struct MetricsArgs {
     )]
     pub metrics: Vec<Metric>,
     /// Compare word stems in ROUGE (Porter stemmer, like rouge-score's `use_stemmer`)
-    #[arg(long, env = "ACEM3_STEM", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_STEM", value_parser = parse_switch)]
     pub stem: bool,
     /// Treat every Chinese character as a word (like sacrebleu's tokenizer `zh`)
-    #[arg(long, env = "ACEM3_CHINESE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_CHINESE", value_parser = parse_switch)]
     pub chinese: bool,
     /// Compare the rationales (analyses) of the run in PATH with those of the run in RECORDS, a
     /// folder or records.jsonl
@@ -86,7 +86,7 @@ pub struct MetricModelArgs {
     #[arg(long, value_name = "N", requires = "bert", env = "ACEM3_BERT_LAYER")]
     pub bert_layer: Option<usize>,
     /// Weight tokens by inverse document frequency over the references
-    #[arg(long, requires = "bert", env = "ACEM3_IDF", value_parser = FalseyValueParser::new())]
+    #[arg(long, requires = "bert", env = "ACEM3_IDF", value_parser = parse_switch)]
     pub idf: bool,
     /// Rescale BERTScore with the baselines in FILE (from bert-score's `rescale_baseline`)
     #[arg(long, value_name = "FILE", requires = "bert", env = "ACEM3_BERT_BASELINE")]

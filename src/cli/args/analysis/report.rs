@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::analysis::report::Thumbs;
@@ -10,6 +9,7 @@ use crate::analysis::verdicts::ScoreKind;
 use crate::cli::args::shared::value_parsers::parse_score_target;
 use crate::cli::args::shared::{BootstrapArgs, CompleteArgs, LabelArgs};
 use crate::data::labels::ScoreTarget;
+use crate::support::terminal::switch::parse_switch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PATH", env = "ACEM3_IMAGES")]
     pub images: Option<PathBuf>,
     /// Show images outside of the folder of the cases too
-    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = parse_switch)]
     pub allow_outside: bool,
 
     /// The state of the run.

@@ -1,7 +1,6 @@
 //! The judge and its settings.
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::device::DeviceArgs;
 use super::knowledge::KnowledgeArgs;
@@ -10,6 +9,7 @@ use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::judging::panel::JudgeOptions;
 use crate::support::device::{DeviceChoice, DtypeChoice, Placement, free_memory};
+use crate::support::terminal::switch::parse_switch;
 
 /// Default of `--batch-size`.
 const DEFAULT_BATCH_SIZE: u32 = 64;
@@ -42,13 +42,13 @@ pub struct JudgePanelArgs {
     pub memory: Option<u64>,
     /// Judge each pair in one presentation order only: half the cost, no protection against
     /// position bias
-    #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_SINGLE_ORDER", value_parser = parse_switch)]
     pub single_order: bool,
     /// The samples of analyses.
     #[command(flatten)]
     pub samples: SamplesArgs,
     /// Generate scores without analyses: faster, less reliable
-    #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_SCORES_ONLY", value_parser = parse_switch)]
     pub scores_only: bool,
     /// Knowledge completion.
     #[command(flatten)]

@@ -1,10 +1,10 @@
 //! Judges behind endpoints.
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use super::requests::RequestArgs;
 use crate::judging::served::endpoint::engine::ServingEngine;
+use crate::support::terminal::switch::parse_switch;
 
 /// Arguments of a judge that a server runs.
 #[derive(Args, Clone, Debug)]
@@ -24,11 +24,11 @@ pub struct ServedArgs {
     #[arg(long, value_name = "HOST", env = "ACEM3_ALLOW_HOST", value_delimiter = ',')]
     pub allow_host: Vec<String>,
     /// Judge the texts alone: the model sees no images
-    #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_TEXT_ONLY", value_parser = parse_switch)]
     pub text_only: bool,
     /// Request the label mass of every score from servers that return probabilities after the
     /// constraint: one more request per score, about six times as many
-    #[arg(long, env = "ACEM3_LABEL_MASS", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_LABEL_MASS", value_parser = parse_switch)]
     pub label_mass: bool,
     /// Limits on requests.
     #[command(flatten)]

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use acem3_vision::DicomWindow;
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum as _};
 
 use super::dicom::DicomArgs;
 use crate::data::cases::{Lang, SourceOptions, SourceSpec};
 use crate::data::imports::{ColumnEntry, ColumnRoles};
+use crate::support::terminal::switch::parse_switch;
 use crate::support::text::shell_word::quote_shell_word;
 
 /// Help of [`SourceArgs::path`] for commands that also read the records of a run.
@@ -33,7 +33,7 @@ pub struct SourceArgs {
     #[arg(long, value_enum, env = "ACEM3_LANG")]
     pub lang: Option<Lang>,
     /// Add the reference answer as the response of a model named `reference`
-    #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_WITH_REFERENCE", value_parser = parse_switch)]
     pub with_reference: bool,
     /// Read a table with these columns: `id=`, `image=`, `question=`, `reference=`, `model=`,
     /// `answer=` or `answer:MODEL=` and the name of a column, separated by commas

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use acem3_projector::{PooledProjection, ProjectorKind};
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{DeviceArgs, TableFormat};
+use crate::support::terminal::switch::parse_switch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub struct EncodersArgs {
     #[arg(short, long, value_name = "DIR", env = "ACEM3_OUT")]
     pub out: PathBuf,
     /// Run linear probes and retrieval on frozen features only, without training projectors
-    #[arg(long, env = "ACEM3_PROBE_ONLY", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_PROBE_ONLY", value_parser = parse_switch)]
     pub probe_only: bool,
     /// Judge with the decoders of PANEL: a panel or checkpoint folder, or `owner/name[@revision]`
     /// on the Hugging Face Hub [default: the embedded panel]
@@ -87,7 +87,7 @@ pub struct EncodersArgs {
     #[arg(long, value_name = "KIND", env = "ACEM3_PROJECTOR", value_parser = parse_projector)]
     pub projector: Option<ProjectorKind>,
     /// Use the class token of an encoder as an image token too
-    #[arg(long, env = "ACEM3_CLASS_TOKEN", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_CLASS_TOKEN", value_parser = parse_switch)]
     pub class_token: bool,
     /// Let the base read N tokens, more than its own context; it was not trained on these positions
     #[arg(long, value_name = "N", env = "ACEM3_CONTEXT")]

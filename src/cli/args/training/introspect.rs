@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 
 use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat, SourceArgs};
+use crate::support::terminal::switch::parse_switch;
 
 /// Arguments of `acem3 train introspect`.
 #[derive(Args, Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct IntrospectArgs {
     pub rounds: u32,
     /// Repeat the whole training from its start in each round [default: train on from the panel of
     /// the round before, as AutoMedEval does, with the stages that have evaluations]
-    #[arg(long, env = "ACEM3_RESTART", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_RESTART", value_parser = parse_switch)]
     pub restart: bool,
     /// Measure each round on the cases in PATH too, which are not trained on; they need labels of
     /// the final score
@@ -79,7 +79,7 @@ pub struct DiscussionArgs {
     #[arg(long, value_name = "NAME", env = "ACEM3_REVIEWER_KEY_ENV")]
     pub reviewer_key_env: Option<String>,
     /// Send images outside of the folder of the cases to the servers too
-    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_ALLOW_OUTSIDE", value_parser = parse_switch)]
     pub allow_outside: bool,
     /// Discuss each pair with a server in up to N rounds: a rejected suggestion is requested again,
     /// with the labels if it contradicts them, and with the reviewer's reason
@@ -91,6 +91,6 @@ pub struct DiscussionArgs {
     #[arg(long, value_name = "FILE", env = "ACEM3_DECISIONS")]
     pub decisions: Option<PathBuf>,
     /// Stop before a training with exit code 1 if people have to decide about a pair
-    #[arg(long, env = "ACEM3_WAIT_FOR_PEOPLE", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "ACEM3_WAIT_FOR_PEOPLE", value_parser = parse_switch)]
     pub wait_for_people: bool,
 }

@@ -113,6 +113,7 @@ fn read_judges(
         let shards: Vec<PathBuf> = all.iter().map(|run| run.path.clone()).collect();
         let lines: Vec<u64> = all.iter().map(|run| run.run.lines).collect();
         let mut verdicts = Verdicts::join(all)?;
+        verdicts.check_target(settings.target)?;
         if args.run.complete {
             verdicts.run.check_complete()?;
         }

@@ -166,6 +166,9 @@ pub(super) fn exit_status(
 fn describe_cause(cause: &UnscoredCause) -> String {
     let (reason, hints) = split_hints(&cause.first_message);
     let count = format_count(cause.records, "record");
-    let first = format!("\n  most often ({count}): {reason}");
+    let first = match cause.records {
+        1 => format!("\n  for example: {reason}"),
+        _ => format!("\n  most often ({count}): {reason}"),
+    };
     std::iter::once(first.as_str()).chain(hints).collect::<Vec<_>>().join("\n")
 }

@@ -108,8 +108,10 @@ fn warn_unused_answers(progress: &Progress, source: &CaseSource) {
             }
             _ => "",
         };
+        let first = source.first_unmatched_answer().map(|first| format!("; first: {first}"));
+        let first = first.unwrap_or_default();
         progress.note(&format!(
-            "{} without a case\n\
+            "{} without a case{first}\n\
              hint: `question_id` in the answers file must be the id of a case{languages}",
             format_count(unused, "answer")
         ));

@@ -2,8 +2,8 @@
 //!
 //! The index is in memory, because answers and cases come in different orders.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +12,15 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::data::cases::answers::answer_line;
 use crate::data::cases::answers::answer_line::MalformedAnswer;
+use crate::data::cases::answers::answer_problems::{
+    check_readable, file_name, line_problem, unusable_message,
+};
 use crate::data::cases::answers::unusable_lines::UnusableLines;
+use crate::data::cases::case::Response;
 use crate::data::cases::case::text_limits::MAX_RESPONSES;
-use crate::data::cases::case::{InputProblem, ProblemScope, Response};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::layout::{file_stem, files_with_extension};
 use crate::support::files::regular_file;
-use crate::support::text::format_count;
 
 /// Answers of all files, by question.
 #[derive(Default)]
@@ -100,6 +102,15 @@ impl AnswerIndex {
         let is_beyond = |id: &str| id.parse::<u64>().is_ok_and(|row| row >= rows);
         let all = self.by_question.iter().filter(|(id, _)| is_beyond(id));
         all.map(|(_, answers)| answers.len() as u64).sum()
+    }
+
+    /// Returns the first answer to a question that is not among these, in reading order: its question id, file
+    /// and line.
+    pub(crate) fn first_without(&self, questions: &HashSet<String>) -> Option<(&str, &Path, u64)> {
+        let others = self.by_question.iter().filter(|(id, _)| !questions.contains(*id));
+        let answers = others.flat_map(|(id, answers)| answers.iter().map(move |a| (id, a)));
+        let (id, first) = answers.min_by_key(|(_, answer)| (answer.file, answer.line))?;
+        Some((id, self.files.get(first.file)?, first.line))
     }
 
     fn read_file(&mut self, path: &Path) -> Result<()> {
@@ -189,8 +200,15 @@ impl AnswerIndex {
     }
 
     fn answers_to(&self, keys: &[String]) -> &[IndexedAnswer] {
-        let found = keys.iter().find_map(|key| self.by_question.get(key));
-        found.map(Vec::as_slice).unwrap_or_default()
+        self.answered_key(keys)
+            .and_then(|key| self.by_question.get(key))
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    /// Returns the first of these ids of a question that has an answer.
+    pub(crate) fn answered_key<'k>(&self, keys: &'k [String]) -> Option<&'k String> {
+        keys.iter().find(|key| self.by_question.contains_key(*key))
     }
 
     /// Adds the answers to the question with one of these ids to the responses, and returns the
@@ -263,48 +281,6 @@ impl AnswerIndex {
             format!("model {model} has no answer to question_id {key}")
         }
     }
-}
-
-/// Creates the problem of an unusable line of an answers file.
-fn line_problem(path: &Path, line: u64, question: Option<String>, message: String) -> InputProblem {
-    InputProblem {
-        scope: ProblemScope::Response { model: None, pairs: Box::default() },
-        ..InputProblem::parse_error(path, line, question, message)
-    }
-}
-
-/// Returns the name of a file in records, independent of the path on the command line.
-fn file_name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    name.to_string_lossy().into_owned()
-}
-
-fn unusable_message(model: &str, problem: &InputProblem) -> String {
-    let (file, line) = (file_name(&problem.file), problem.line);
-    let perhaps = if problem.id.is_none() { "perhaps " } else { "" };
-    let message = &problem.message;
-    format!(
-        "the answer of model {model} is missing, {perhaps}because of {file} line {line}: {message}"
-    )
-}
-
-/// Checks that a file has a readable line, unless it is empty.
-fn check_readable(
-    path: &Path,
-    models: &[usize],
-    malformed: &[(u64, MalformedAnswer)],
-) -> Result<()> {
-    let (true, [(line, first), ..]) = (models.is_empty(), malformed) else {
-        return Ok(());
-    };
-    bail!(
-        "answers file {}: none of {} can be read; line {line}: {}\nhint: each line must be \
-         {{\"question_id\": ..., \"text\": ..., \"model_id\": ...}}; `acem3 data import` reads \
-         files of other programs",
-        path.display(),
-        format_count(malformed.len() as u64, "line"),
-        first.message
-    )
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Counts answers that match a case. Unmatched answers suggest wrong ids.
 
+use std::collections::HashSet;
+
 use crate::data::cases::answers::answer_index::AnswerIndex;
 
 /// Counts of matched answers.
@@ -11,12 +13,15 @@ pub(crate) struct AnswerMatchCounts {
     pub(crate) unselected: u64,
     /// Number of unreadable cases without a known id.
     cases_without_id: u64,
+    /// Ids of the questions of the counted answers.
+    questions: HashSet<String>,
 }
 
 impl AnswerMatchCounts {
     /// Counts the answers to a case with one of these ids.
     pub(crate) fn count_case(&mut self, answers: &AnswerIndex, keys: &[String]) {
         self.matched += answers.count_for(keys);
+        self.questions.extend(answers.answered_key(keys).cloned());
     }
 
     /// Counts the answers to an unreadable case, whose ids may be unknown.
@@ -28,6 +33,7 @@ impl AnswerMatchCounts {
     /// Counts the answers to a question in a language that is not selected.
     pub(crate) fn count_unselected(&mut self, answers: &AnswerIndex, keys: &[String]) {
         self.unselected += answers.count_for(keys);
+        self.questions.extend(answers.answered_key(keys).cloned());
     }
 
     /// Returns the number of unmatched answers so far. Each unreadable case without an id accounts
@@ -36,5 +42,10 @@ impl AnswerMatchCounts {
         let possibly_matched = self.cases_without_id * answers.models().len() as u64;
         let matched = self.matched + self.unselected + possibly_matched;
         answers.count().saturating_sub(matched)
+    }
+    /// Describes the first answer that matches no case so far.
+    pub(crate) fn first_unmatched(&self, answers: &AnswerIndex) -> Option<String> {
+        let (question, file, line) = answers.first_without(&self.questions)?;
+        Some(format!("question_id {question}, {} line {line}", file.display()))
     }
 }

@@ -64,7 +64,8 @@ fn find_columns(sheet: &CsvSheet, path: &Path) -> Result<QuestionColumns> {
         let missing: Vec<_> = all.into_iter().filter(|n| find(n).is_none()).collect();
         bail!(
             "{}: no column {}, found {}\nhint: the first line must contain the columns \
-             id,image,question (and optionally reference); for cases without images leave `image` empty",
+             id,image,question (and optionally reference), with an empty `image` for cases without images; \
+             or name the columns with --columns question=COLUMN,answer:MODEL=COLUMN",
             path.display(),
             missing.join(", "),
             names.join(", ")

@@ -139,11 +139,12 @@ const ATTRIBUTES: &[&str] = &[
     "e",
 ];
 
-/// Returns true for the name of a column that describes a question and contains no answer.
+/// Returns true for the name of a column that describes a question, or names a model, and contains no answer.
 pub(crate) fn is_attribute(column: &str) -> bool {
     let name = normalise(column);
     let last = name.rsplit(['_', '.']).next().unwrap_or_default();
-    ATTRIBUTES.contains(&name.as_str()) || NOT_MODELS.contains(&last)
+    let describes = [ATTRIBUTES, MODELS].iter().any(|names| names.contains(&name.as_str()));
+    describes || NOT_MODELS.contains(&last)
 }
 
 /// Guesses the roles of columns. Returns all roles that were found; the question or the answers
@@ -181,6 +182,15 @@ pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {
         roles.model = None;
     }
     roles
+}
+
+/// Returns the roles of a table that may have one answer per row: a column names the model, and no column but
+/// `answer` can have its text. Without the model's column, `answer` would be the reference.
+pub(crate) fn one_answer_per_row(columns: &[String], roles: &ColumnRoles) -> Option<ColumnRoles> {
+    let model = columns.iter().find(|name| MODELS.contains(&normalise(name).as_str()))?;
+    let answer = roles.reference.as_ref().filter(|name| normalise(name) == "answer")?;
+    let answers = vec![AnswerColumn { model: None, column: answer.clone() }];
+    Some(ColumnRoles { reference: None, model: Some(model.clone()), answers, ..roles.clone() })
 }
 
 /// Returns the name of a struct with bytes of an image, as the Hugging Face Hub has it.
@@ -249,5 +259,17 @@ mod tests {
             guess("id,image,question,organ,answer_type"),
             "id=id,image=image,question=question"
         );
+    }
+
+    #[test]
+    fn answer_beside_a_model_may_be_its_answer() {
+        let roles = |columns: &str| {
+            let columns: Vec<String> = columns.split(',').map(str::to_owned).collect();
+            one_answer_per_row(&columns, &guess_roles(&columns)).map(|roles| roles.to_string())
+        };
+        let expected = "id=qid,question=question,model=model,answer=answer";
+        assert_eq!(roles("qid,question,answer,model").as_deref(), Some(expected));
+        assert_eq!(roles("qid,question,answer"), None);
+        assert_eq!(roles("qid,question,reference,model"), None);
     }
 }

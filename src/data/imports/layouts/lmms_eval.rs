@@ -31,7 +31,7 @@ pub(super) fn read_row(row: &TableRow, context: &RowContext) -> Result<ImportedR
     if let Some(media) = row.field("input_media") {
         imported.set_image(image_of(media, &id, &context.folders));
     } else {
-        let reason = "the row has no `input_media`, for images above 300 kB are left out";
+        let reason = "the row has no `input_media`: lmms-eval leaves out images above 300 kB";
         imported.note = Some(format!("{reason}: {WITHOUT_IMAGE}"));
     }
     imported.id = Some(id);

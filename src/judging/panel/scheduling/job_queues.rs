@@ -114,7 +114,9 @@ impl JobQueues {
         if let Some(device) = self.devices.get_mut(device) {
             device.in_progress = device.in_progress.saturating_sub(1);
         }
-        self.window.finish_job(Instant::now());
+        if finished.result.is_ok() {
+            self.window.finish_job(Instant::now());
+        }
         Some(FinishedJob { number, result: finished.result })
     }
 }

@@ -119,10 +119,16 @@ impl JobScheduler {
     /// conclusion model starts when the experts of its pass have ended, while other texts are in
     /// progress.
     ///
-    /// # Errors
-    ///
-    /// The judge cannot judge any job.
-    pub(super) fn step(&mut self) -> Result<Vec<JobResult>> {
+    /// The last result is an error if the judge cannot judge any other job.
+    pub(super) fn step(&mut self) -> Vec<JobResult> {
+        let stepped = self.step_groups();
+        let mut finished = self.take_finished();
+        finished.extend(stepped.err().map(Err));
+        finished
+    }
+
+    /// Adds a token to each text in progress.
+    fn step_groups(&mut self) -> Result<()> {
         let panel = Arc::clone(&self.panel);
         for (index, group) in panel.groups.iter().enumerate() {
             let Some(progress) = self.groups.get_mut(index) else {
@@ -142,7 +148,7 @@ impl JobScheduler {
                 }
             }
         }
-        Ok(self.take_finished())
+        Ok(())
     }
 
     /// Adds the tasks of the conclusion model if all experts of a pass have ended.

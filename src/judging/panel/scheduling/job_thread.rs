@@ -130,11 +130,10 @@ impl JobComputation {
                 }
             }
             None => {
-                let finished =
-                    self.scheduler.step().with_context(|| self.scheduler.describe_jobs())?;
-                for result in finished {
+                for result in self.scheduler.step() {
+                    let finished = result.with_context(|| self.scheduler.describe_jobs())?;
                     // The receiver is gone if the judge is dropped.
-                    let _ = self.results.send(Ok(result?));
+                    let _ = self.results.send(Ok(finished));
                 }
             }
         }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// Jobs per device at the start, so that the first verdict arrives soon.
 const FIRST_JOBS: usize = 2;
-/// Fewest jobs in progress per device once the first ones have finished. A step that continues few texts takes almost as long
-/// as one that continues many.
+/// Fewest jobs in progress per device once the first ones have finished. A step that continues few texts takes
+/// almost as long as one that continues many.
 const MIN_JOBS: usize = 4;
 /// The number of jobs grows at most by this factor at a time, because the first few jobs give only a
 /// rough estimate of the rate.
@@ -44,7 +44,8 @@ impl JobWindow {
         self.start.get_or_insert(now);
     }
 
-    /// Counts a finished job, and adapts the number of jobs when as many have finished as were in progress.
+    /// Counts a job that ended with a verdict, and adapts the number of jobs when as many have ended as were in
+    /// progress. Jobs that are rejected take no time, so their rate says nothing about the others.
     pub(in crate::judging) fn finish_job(&mut self, now: Instant) {
         self.finished += 1;
         let Some(start) = self.start.filter(|_| self.finished >= self.jobs) else {

@@ -336,8 +336,7 @@ impl Record {
         reproducible == Some(false)
     }
 
-    /// Returns true if a later run can reuse the outcome: it came from the judge and is
-    /// reproducible. Input problems are cheap to detect again, and a judge that could not be
+    /// Returns true if a later run can reuse the outcome: it came from the judge. Input problems are cheap to detect again, and a judge that could not be
     /// reached is called again.
     pub fn is_reusable(&self) -> bool {
         match &self.outcome {

@@ -27,13 +27,15 @@ use crate::training::measurement::labelled_cases::LabelledCases;
 use crate::training::measurement::{
     MeasuredCounts, MeasurementConfig, MeasurementObserver, MeasurementReport, SetResults,
 };
+use crate::training::stages::files::data_digests::DataDigests;
+use crate::training::stages::files::training_inputs::load_sampler;
 use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 /// File with the result of a trial.
 const RESULT_FILE: &str = "measured.json";
 
 /// Version of the result format. Results of an earlier version are measured again.
-const RESULT_VERSION: u32 = 3;
+const RESULT_VERSION: u32 = 4;
 
 /// Settings and inputs of an ablation.
 pub struct Ablation<'a> {
@@ -81,13 +83,19 @@ impl Ablation<'_> {
         // Read before the first training, which may take hours.
         let cases = self.config.measurement.cases.as_deref();
         let cases = cases.map(|path| LabelledCases::read(path).map(|c| c.sha256)).transpose()?;
+        let data = self.data_digests()?;
         for variant in variants {
             let mut results = Vec::new();
             for i in 0..self.config.seeds {
                 let seed = self.base.seed.wrapping_add(i);
                 let folder = self.out.join(&variant.folder).join(format!("seed-{seed}"));
-                let trial =
-                    AblationTrial { ablation: self, variant: &variant, folder: &folder, cases };
+                let trial = AblationTrial {
+                    ablation: self,
+                    variant: &variant,
+                    folder: &folder,
+                    cases,
+                    data: &data,
+                };
                 let result =
                     trial.run(seed).with_context(|| format!("{}, seed {seed}", variant.name))?;
                 match result {
@@ -101,8 +109,22 @@ impl Ablation<'_> {
     }
 }
 
+impl Ablation<'_> {
+    /// Hashes the training data.
+    fn data_digests(&self) -> Result<DataDigests> {
+        let paths = TrainPaths {
+            out: self.out.to_owned(),
+            data: self.config.data.clone(),
+            device: self.config.device.clone(),
+        };
+        DataDigests::of_training(self.base, &load_sampler(self.base, &paths)?)
+    }
+}
+
 /// One variant with one seed.
 struct AblationTrial<'a> {
+    /// Hashes of the training data of the base configuration.
+    data: &'a DataDigests,
     ablation: &'a Ablation<'a>,
     variant: &'a Variant,
     folder: &'a Path,
@@ -164,9 +186,8 @@ impl AblationTrial<'_> {
         Ok(Some(result))
     }
 
-    /// Hashes the configuration and the test sets. A stored result with another hash is measured
-    /// again. [`train`] checks separately that the folder's training used the same configuration
-    /// and data.
+    /// Hashes the configuration, the training data and the test sets. A stored result with another hash is
+    /// measured again, after [`train`] checked that the folder's training used the same configuration and data.
     fn fingerprint(&self, config: &TrainConfig) -> Result<Digest> {
         let MeasurementConfig { phantoms, seed, data, cases: _, limit, tests_image_sensitivity: _ } =
             &self.ablation.config.measurement;
@@ -174,7 +195,8 @@ impl AblationTrial<'_> {
         let knowledge = self.knowledge().map(JudgeKnowledge::identity);
         let text = toml::to_string(config).context("cannot write the training configuration")?;
         let test_sets = format!(
-            "{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?} {knowledge:?}\n"
+            "{RESULT_VERSION} {phantoms} {seed} {data:?} {limit} {cases:?} {knowledge:?}\n{}",
+            self.data
         );
         Ok(Digest::sha256((test_sets + &text).as_bytes()))
     }

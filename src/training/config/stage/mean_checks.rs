@@ -1,6 +1,7 @@
 //! Checks of stages of kind `mean`.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use serde_json::json;
 
 use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
@@ -39,20 +40,18 @@ pub(crate) fn check_means(stages: &[StageConfig], is_decoder_new: bool) -> Resul
     Ok(())
 }
 
-/// Checks that a stage of means has no keys of a training.
+/// Checks that a stage of means has no other keys than its name, its kind and `mean_with`.
 fn check_untrained(stage: &StageConfig) -> Result<()> {
-    let keys = [
-        ("steps", stage.steps > 0),
-        ("batch", stage.batch > 0),
-        ("rate", stage.learning_rate != 0.0),
-        ("members", !stage.members.is_empty()),
-        ("from", stage.from.is_some()),
-        ("[stages.lora]", stage.lora.is_some()),
-        ("[stages.evaluations]", stage.evaluations.is_some()),
-        ("[stages.preferences]", stage.preferences.is_some()),
-    ];
-    match keys.iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => bail!(
+    let keys = |stage: &StageConfig| serde_json::to_value(stage).context("cannot write the stage");
+    let plain: StageConfig = serde_json::from_value(json!({
+        "name": stage.name,
+        "kind": stage.kind,
+        "mean_with": stage.mean_with,
+    }))?;
+    let (found, plain) = (keys(stage)?, keys(&plain)?);
+    let differs = |key: &&String| found.get(key.as_str()) != plain.get(key.as_str());
+    match found.as_object().into_iter().flat_map(|fields| fields.keys()).find(differs) {
+        Some(key) => bail!(
             "stage {}: the kind mean trains nothing, so {key} has no effect\nhint: remove {key}",
             stage.name
         ),

@@ -13,7 +13,8 @@ use rand_chacha::ChaCha8Rng;
 use super::image_store::ImageStore;
 use super::pixels::ImagePreparation;
 use crate::data::dataset_rows::{
-    DatasetItem, DistractorPool, ModelPair, load_training_items, path_vqa_model_pairs,
+    DatasetItem, DistractorPool, ModelPair, PATH_VQA_TRAINING_ROWS, load_training_items,
+    path_vqa_model_pairs,
 };
 use crate::data::images::ImageReader;
 use crate::support::digest::Digest;
@@ -25,9 +26,7 @@ use crate::training::examples::sources::long_answers::{ImageFact, LongAnswers};
 /// Maximum number of questions about an image in one sequence.
 const MAX_QUESTIONS: usize = 8;
 /// Data set of the responses of models.
-const PATH_VQA: &str = "path_vqa";
-/// Rows of the Path-VQA development set whose model responses are training data.
-const TRAINING_ROWS: std::ops::Range<u64> = 0..1000;
+pub(super) const PATH_VQA: &str = "path_vqa";
 /// Maximum number of words of an answer. Longer model responses are truncated.
 pub(super) const MAX_WORDS: usize = 60;
 
@@ -55,6 +54,17 @@ struct WeightedDataset {
     weight: f64,
 }
 
+impl WeightedDataset {
+    /// Returns the weight in a stage: that of the stage's table, or its own if the stage has none.
+    fn weight_in(&self, shares: &DataShares) -> f64 {
+        match shares.get(&self.name) {
+            Some(share) => *share,
+            None if shares.is_empty() => self.weight,
+            None => 0.0,
+        }
+    }
+}
+
 impl DatasetExamples {
     /// Reads the training splits in a folder and preprocesses their images.
     pub(crate) fn load(
@@ -66,8 +76,11 @@ impl DatasetExamples {
             weights.is_empty() || weights.get(name).is_some_and(|weight| *weight > 0.0)
         };
         let mut items = load_training_items(data, is_used)?;
-        let model_pairs =
-            if is_used(PATH_VQA) { path_vqa_model_pairs(data, TRAINING_ROWS)? } else { Vec::new() };
+        let model_pairs = if is_used(PATH_VQA) {
+            path_vqa_model_pairs(data, PATH_VQA_TRAINING_ROWS)?
+        } else {
+            Vec::new()
+        };
         let mut reader = ImageReader::new(PathBuf::new(), ImageLimits::default());
         let mut images = ImageStore::new(preparation);
         let sources = items.iter().map(|i| (&i.image_key, &i.image));
@@ -216,13 +229,15 @@ impl DatasetExamples {
         shares: &DataShares,
         rng: &mut ChaCha8Rng,
     ) -> Option<&DatasetItem> {
-        let weight = |dataset: &WeightedDataset| match shares.get(&dataset.name) {
-            Some(share) => *share,
-            None if shares.is_empty() => dataset.weight,
-            None => 0.0,
-        };
+        let weight = |dataset: &WeightedDataset| dataset.weight_in(shares);
         let dataset = self.by_dataset.choose_weighted(rng, weight).ok()?;
         self.items.get(*dataset.items.choose(rng)?)
+    }
+
+    /// Returns the weight of a data set in a stage; 0 for one that was not read.
+    pub(super) fn weight_of(&self, name: &str, shares: &DataShares) -> f64 {
+        let dataset = self.by_dataset.iter().find(|dataset| dataset.name == name);
+        dataset.map_or(0.0, |dataset| dataset.weight_in(shares))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::training::config::data_shares::DataShares;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::{PairExample, ResponseExample};
 use crate::training::examples::proportion::is_chosen;
-use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_WORDS};
+use crate::training::examples::sources::dataset_examples::{DatasetExamples, MAX_WORDS, PATH_VQA};
 use crate::training::examples::sources::dataset_responses::{
     claim, corrupt_finding, lower_perfect_tone, sample_defects,
 };
@@ -71,6 +71,7 @@ impl DatasetExamples {
         rng: &mut ChaCha8Rng,
     ) -> Option<PairExample> {
         if rng.random_bool(MODEL_RESPONSES_RATE)
+            && self.weight_of(PATH_VQA, shares) > 0.0
             && let Some(pair) = self.model_pairs.choose(rng)
         {
             return self.model_pair(pair, mixture.wrong_findings, rng);

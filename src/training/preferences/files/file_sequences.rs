@@ -45,6 +45,27 @@ pub(crate) struct CompletionPrefix<'a> {
     pub(crate) reward_token: &'a str,
 }
 
+/// Returns the text of a completion without the prefix, if it begins with it.
+///
+/// # Errors
+/// It begins with another reward token.
+pub(crate) fn without_prefix<'e>(
+    text: &'e str,
+    CompletionPrefix { template, reward_token }: CompletionPrefix,
+    tokens: &RewardTokens,
+) -> Result<&'e str> {
+    let text = text.strip_prefix(template).unwrap_or(text);
+    let text = text.strip_prefix(reward_token).unwrap_or(text);
+    let known = tokens.known_texts();
+    match known.iter().find(|token| text.starts_with(token.as_str())) {
+        Some(other) => bail!(
+            "the completion begins with {other}, expected {reward_token} or no reward token\n\
+             hint: correct [reward_tokens] or the `member` of the line"
+        ),
+        None => Ok(text),
+    }
+}
+
 impl FileSequenceBuilder<'_> {
     /// Builds the sequence of a pair. Branch 1 is the chosen completion and branch 2 the rejected
     /// one. As in TRL, every token of a completion has a loss, except a reward token that is
@@ -136,16 +157,7 @@ impl FileSequenceBuilder<'_> {
             self.add_evaluation(&mut sequence, &evaluation.text, 0)?;
             return Ok(sequence);
         }
-        let text = &evaluation.text;
-        let text = text.strip_prefix(template).unwrap_or(text);
-        let text = text.strip_prefix(reward_token).unwrap_or(text);
-        let known = self.reward_tokens.known_texts();
-        if let Some(other) = known.iter().find(|token| text.starts_with(token.as_str())) {
-            bail!(
-                "the completion begins with {other}, expected {reward_token} or no reward token\n\
-                 hint: correct [reward_tokens] or the `member` of the line"
-            );
-        }
+        let text = without_prefix(&evaluation.text, prefix, self.reward_tokens)?;
         let prefix = format!("{template}{reward_token}");
         let text = format!("{prefix}{text}");
         let context_len = self.context_len(&text, &prefix)?;

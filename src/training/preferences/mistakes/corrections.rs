@@ -23,7 +23,8 @@ pub(super) enum Corrections {
     Texts(HashMap<String, Vec<(Option<String>, String)>>),
 }
 
-/// What a verdict is about: form, question, responses and image.
+/// What a verdict is about: form, case, question and responses. The same responses in a case of another id are
+/// another subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SubjectKey {
     form: &'static str,

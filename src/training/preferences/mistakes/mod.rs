@@ -75,9 +75,13 @@ pub fn write_mistake_preferences(
     let corrections = Corrections::read(&files.corrections)?;
     let mut records = open_records(&files.records)?;
     let manifest = records.manifest();
+    let images = find_images(manifest, files)?;
+    for image in images.paths() {
+        check_outside(&config.out, &image)?;
+    }
     let mut writer = MistakeWriter {
         shows_reference: shows_reference(manifest),
-        images: find_images(manifest, files)?,
+        images,
         corrections,
         folder: PreferenceFolder::create(config)?,
         config,

@@ -1,5 +1,6 @@
 //! Files that a training run reads and writes.
 
+pub(crate) mod data_digests;
 pub(crate) mod export;
 pub(crate) mod member_adapters;
 pub(crate) mod member_state;

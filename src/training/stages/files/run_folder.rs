@@ -10,17 +10,17 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
-use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::{FolderLock, create_folder, list_names};
 use crate::support::text::json_difference::describe_json_differences;
 use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::stages::files::stage_files::is_finished;
+use crate::training::stages::files::data_digests::DataDigests;
+use crate::training::stages::files::stage_files::{OWN_EXTENSION, is_finished};
 
 /// File with the configuration of the checkpoints.
 const CONFIG_FILE: &str = "train.toml";
-/// File with the hash of the training data.
+/// File with the hashes of the training data.
 const DATA_FILE: &str = "data.sha256";
 
 /// Creates and locks the output folder of a training, and writes the configuration to it.
@@ -105,11 +105,30 @@ fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
     changed.all(|stage| !has_started(stage)) && text(&old) == text(config)
 }
 
-/// Writes the hash of the training data, or checks that the checkpoints were trained on the same
-/// data. All stages of a panel must use the same data.
-pub(crate) fn check_same_data(data: Option<Digest>, out: &Path) -> Result<()> {
-    let text = data.map_or_else(|| "none\n".to_owned(), |digest| format!("{digest}\n"));
-    write_or_check_equal(&out.join(DATA_FILE), &text, |old_text| {
+/// Writes the hashes of the training data, or checks that the checkpoints were trained on the same data: all
+/// stages on the same data sets, and each started stage on the same file.
+pub(crate) fn check_same_data(data: &DataDigests, out: &Path) -> Result<()> {
+    let (path, text) = (out.join(DATA_FILE), data.to_string());
+    let names = list_names(out)?;
+    let old = fs::read_to_string(&path).ok().and_then(|old| DataDigests::parse(&old));
+    if let Some(old) = old.filter(|old| old.data_sets == data.data_sets)
+        && names.iter().any(|name| is_checkpoint(name))
+    {
+        let has_started = |stage: &str| {
+            let prefix = format!("{stage}.");
+            names.iter().any(|name| name.starts_with(&prefix))
+        };
+        if let Some(stage) = data.first_change(&old, has_started) {
+            bail!(
+                "stage {stage}: its file changed after the stage had started\n\
+                 hint: restore the file, choose another folder with --out, or delete the files in {} whose names \
+                 begin with `{stage}.`",
+                out.display()
+            );
+        }
+        return atomic_file::write_atomic(&path, text.as_bytes());
+    }
+    write_or_check_equal(&path, &text, |old_text| {
         format!(
             "the checkpoints in this folder were trained on {}, this run uses {}\n\
              hint: pass the same --data, or choose another folder with --out",
@@ -147,7 +166,7 @@ fn is_checkpoint(name: &str) -> bool {
 /// does not use them.
 fn remove_failed_start(out: &Path) -> Result<()> {
     let is_leftover = |name: &String| {
-        let extensions = [".metrics.jsonl", ".rows", ".rows.json"];
+        let extensions = [".metrics.jsonl", ".rows", ".rows.json", &format!(".{OWN_EXTENSION}")];
         [DATA_FILE, TOKENIZER_FILE].contains(&name.as_str())
             || extensions.iter().any(|e| name.ends_with(e))
     };
@@ -184,7 +203,7 @@ fn check_is_training_folder(out: &Path) -> Result<()> {
 }
 
 fn describe_data(data: &str) -> String {
-    match data.trim() {
+    match data.lines().next().unwrap_or_default() {
         "none" => "phantoms only".to_owned(),
         digest => format!("data {}", digest.get(..8).unwrap_or(digest)),
     }
@@ -193,6 +212,7 @@ fn describe_data(data: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::digest::Digest;
 
     fn config() -> TrainConfig {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
@@ -250,7 +270,7 @@ mod tests {
         let mut config = config();
         let out = tempfile::tempdir().unwrap();
         claim_folder(&config, out.path()).unwrap();
-        check_same_data(None, out.path()).unwrap();
+        check_same_data(&DataDigests::new(None, Vec::new()), out.path()).unwrap();
         let leftovers = [TOKENIZER_FILE, "encoder.metrics.jsonl"].map(|name| out.path().join(name));
         for path in &leftovers {
             fs::write(path, "of the first start").unwrap();
@@ -260,7 +280,7 @@ mod tests {
         let saved = fs::read_to_string(out.path().join(CONFIG_FILE)).unwrap();
         assert_eq!(saved, toml::to_string_pretty(&config).unwrap());
         assert!(leftovers.iter().all(|path| !path.exists()));
-        check_same_data(Some(Digest::sha256(b"questions")), out.path()).unwrap();
+        check_same_data(&questions(), out.path()).unwrap();
     }
 
     #[test]
@@ -307,14 +327,36 @@ mod tests {
         drop(lock);
     }
 
+    fn questions() -> DataDigests {
+        DataDigests::new(Some(Digest::sha256(b"questions")), Vec::new())
+    }
+
+    #[test]
+    fn files_of_unstarted_stages_may_change() {
+        let out = tempfile::tempdir().unwrap();
+        let check = |files: &[(&str, &str)]| {
+            let files = files.iter().map(|(stage, file)| ((*stage).to_owned(), (*file).to_owned()));
+            check_same_data(&DataDigests::new(None, files.collect()), out.path())
+        };
+        check(&[("first", "1")]).unwrap();
+        fs::write(out.path().join("first.safetensors"), "learned").unwrap();
+        check(&[("first", "1"), ("second", "2")]).unwrap();
+        check(&[("first", "1"), ("second", "3")]).unwrap();
+        let error = error_text(check(&[("first", "2"), ("second", "3")]));
+        assert!(error.contains("stage first: its file changed"), "{error}");
+        fs::write(out.path().join("second.running.safetensors"), "half").unwrap();
+        let error = error_text(check(&[("first", "1"), ("second", "4")]));
+        assert!(error.contains("stage second: its file changed"), "{error}");
+        check(&[("first", "1"), ("second", "3")]).unwrap();
+    }
+
     #[test]
     fn other_data_are_rejected_with_checkpoints() {
         let out = tempfile::tempdir().unwrap();
-        let data = Digest::sha256(b"questions");
-        check_same_data(Some(data), out.path()).unwrap();
+        check_same_data(&questions(), out.path()).unwrap();
         fs::write(out.path().join("encoder.safetensors"), "learned").unwrap();
-        check_same_data(Some(data), out.path()).unwrap();
-        let error = error_text(check_same_data(None, out.path()));
+        check_same_data(&questions(), out.path()).unwrap();
+        let error = error_text(check_same_data(&DataDigests::new(None, Vec::new()), out.path()));
         assert!(error.contains("this run uses phantoms only"), "{error}");
         assert!(error.contains("hint: pass the same --data"), "{error}");
     }

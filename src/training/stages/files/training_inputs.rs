@@ -1,4 +1,4 @@
-//! Data and tokenizer of a training.
+//! Data sets and tokenizer of a training.
 
 use std::path::Path;
 
@@ -7,17 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
-use crate::support::digest::Digest;
 use crate::support::files::atomic_file;
-use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::pixels::ImagePreparation;
 use crate::training::examples::train_tokenizer::train_tokenizer;
-use crate::training::examples::validation_split::SPLIT_VERSION;
-use crate::training::preferences::{read_evaluations, read_preferences};
 
 /// Number of phantom cases whose texts the tokenizer is trained on.
 const TOKENIZER_CASES: u64 = 3000;
@@ -51,31 +47,4 @@ pub(crate) fn load_tokenizer(
     TextTokenizer::parse(&json).with_context(|| {
         format!("{}: malformed tokenizer\nhint: delete the file and run again", path.display())
     })
-}
-
-/// Returns the hash of all training data except phantoms; `None` if there is no other data.
-pub(crate) fn data_digest(
-    config: &TrainConfig,
-    sampler: &ExampleSampler,
-) -> Result<Option<Digest>> {
-    let mut digests: Vec<Digest> = sampler.data_digest().into_iter().collect();
-    let stages = &config.stages;
-    let has_file = |stage: &StageConfig| {
-        stage.evaluations.is_some() || stage.preferences.as_ref().is_some_and(|p| p.file.is_some())
-    };
-    if stages.iter().any(has_file) {
-        digests.push(Digest::sha256(SPLIT_VERSION.as_bytes()));
-    }
-    for preferences in stages.iter().filter_map(|stage| stage.preferences.as_ref()) {
-        if let Some(file) = &preferences.file {
-            digests.push(read_preferences(file)?.digest);
-        }
-    }
-    for evaluations in stages.iter().filter_map(|stage| stage.evaluations.as_ref()) {
-        digests.push(read_evaluations(&evaluations.file)?.digest);
-    }
-    let combine = |first: Digest, second: Digest| {
-        Digest::sha256(&[first.as_bytes().as_slice(), second.as_bytes()].concat())
-    };
-    Ok(digests.into_iter().reduce(combine))
 }

@@ -8,6 +8,8 @@ use acem3_experts::train::StepReport;
 pub(crate) struct MetricsWindow {
     start: Instant,
     steps: u64,
+    /// Number of steps with an accuracy.
+    steps_with_accuracy: u64,
     /// Sums over the steps. The learning rate is that of the last step.
     sum: StepReport,
     learns_preferences: bool,
@@ -16,12 +18,19 @@ pub(crate) struct MetricsWindow {
 impl MetricsWindow {
     /// Creates a window without steps.
     pub(crate) fn new(learns_preferences: bool) -> Self {
-        Self { start: Instant::now(), steps: 0, sum: StepReport::default(), learns_preferences }
+        Self {
+            start: Instant::now(),
+            steps: 0,
+            steps_with_accuracy: 0,
+            sum: StepReport::default(),
+            learns_preferences,
+        }
     }
 
     /// Adds a step.
     pub(crate) fn add(&mut self, report: &StepReport) {
         self.steps += 1;
+        self.steps_with_accuracy += u64::from(report.accuracy.is_some());
         self.sum = StepReport {
             loss: self.sum.loss + report.loss,
             accuracy: match (self.sum.accuracy, report.accuracy) {
@@ -41,7 +50,8 @@ impl MetricsWindow {
         let seconds = self.start.elapsed().as_secs_f64().max(1e-9);
         let sum = &self.sum;
         let (loss, norm) = (sum.loss / n, sum.gradient_norm / n);
-        let accuracy = format_accuracy(sum.accuracy.map(|accuracy| accuracy / n));
+        let with_accuracy = self.steps_with_accuracy.max(1) as f64;
+        let accuracy = format_accuracy(sum.accuracy.map(|accuracy| accuracy / with_accuracy));
         let rewards = if self.learns_preferences {
             format!(", {}", describe_rewards(sum.rewards.map(|reward| reward / n)))
         } else {

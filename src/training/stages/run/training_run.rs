@@ -14,13 +14,14 @@ use crate::training::config::train_config::TrainConfig;
 use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::sequence_builder::SequenceBuilder;
 use crate::training::stages::context::StageContext;
+use crate::training::stages::files::data_digests::DataDigests;
 use crate::training::stages::files::export::{ExportFolders, PanelSizes, export};
 use crate::training::stages::files::member_state::{
     MemberState, check_equal_frozen_weights, check_joint_stages, check_one_base,
 };
 use crate::training::stages::files::run_folder::{check_same_data, claim_folder};
 use crate::training::stages::files::stage_files::{is_finished, remove_intermediate};
-use crate::training::stages::files::training_inputs::{data_digest, load_sampler, load_tokenizer};
+use crate::training::stages::files::training_inputs::{load_sampler, load_tokenizer};
 use crate::training::stages::metrics::progress::TrainingProgress;
 use crate::training::stages::run::preflight::preflight;
 use crate::training::stages::run::stage_run::StageRun;
@@ -42,7 +43,7 @@ pub fn train(
 ) -> Result<bool> {
     let _lock = claim_folder(config, &paths.out)?;
     let sampler = load_sampler(config, paths)?;
-    check_same_data(data_digest(config, &sampler)?, &paths.out)?;
+    check_same_data(&DataDigests::of_training(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
     config.check_encoded_tokens(&tokenizer)?;
     let plain_builder = SequenceBuilder::new(config, tokenizer)?;

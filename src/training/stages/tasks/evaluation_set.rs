@@ -16,7 +16,9 @@ use crate::training::config::stage::reward_token::RewardTokenRole;
 use crate::training::config::validation_indices::VALIDATION_START;
 use crate::training::examples::validation_split::SplitItems;
 use crate::training::preferences::files::asked_questions::remove_questions;
-use crate::training::preferences::files::file_sequences::{CompletionPrefix, FileSequenceBuilder};
+use crate::training::preferences::files::file_sequences::{
+    CompletionPrefix, FileSequenceBuilder, without_prefix,
+};
 use crate::training::preferences::{
     EvaluationExample, check_image_for, check_member, read_evaluations,
 };
@@ -88,13 +90,16 @@ impl<'a> EvaluationSet<'a> {
             evaluations.iter_mut().try_for_each(remove_questions)?;
         }
         let split = SplitItems::by_group(evaluations, index);
-        if split.training_count == 0 {
+        let validation_count = split.items.len() - split.training_count;
+        if split.training_count == 0 || validation_count == 0 {
             bail!(
-                "{path}: found {} for this stage, expected at least two\n\
-                 hint: add evaluations; a tenth of them is for validation, \
+                "{path}: found {} for this stage: {} for training and {validation_count} for validation, expected \
+                 at least one each\n\
+                 hint: add evaluations; a tenth of those of each member is for validation, if there are two or more, \
                  and lines with another `member` are skipped. To train some members only, list them in \
                  `members`",
-                format_count(split.items.len() as u64, "evaluation")
+                format_count(split.items.len() as u64, "evaluation"),
+                split.training_count
             );
         }
         let training = &split.items[..split.training_count];
@@ -240,15 +245,26 @@ impl<'a> EvaluationSet<'a> {
         sampled
     }
 
-    /// Checks that all image files exist, and that the reward token of every evaluation is known.
+    /// Checks that all image files exist, and that no evaluation begins with an unexpected reward token.
     pub(crate) fn check_lines(&self) -> Result<()> {
         for evaluation in &self.split.items {
             let image = evaluation.image.as_deref();
             check_image_for(&self.context.config.model, image)
-                .and_then(|()| self.reward_token(evaluation).map(drop))
+                .and_then(|()| self.check_reward_token(evaluation))
                 .with_context(|| self.location(evaluation))?;
         }
         Ok(())
+    }
+
+    /// Checks that an evaluation begins with the reward token of the stage, or with none.
+    fn check_reward_token(&self, evaluation: &EvaluationExample) -> Result<()> {
+        let StageContext { config, stage, .. } = self.context;
+        let token = self.reward_token(evaluation)?;
+        if token.is_empty() || stage.strips_reward_tokens {
+            return Ok(());
+        }
+        let prefix = CompletionPrefix { template: &config.dialogue.lead, reward_token: &token };
+        without_prefix(&evaluation.text, prefix, &config.reward_tokens).map(drop)
     }
 }
 

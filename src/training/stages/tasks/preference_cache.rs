@@ -51,9 +51,8 @@ pub(crate) struct PreferenceCache {
 }
 
 impl PreferenceCache {
-    /// Samples or reads the preference pairs of a stage, whose rejected evaluations may be `own` ones,
-    /// and computes the missing frozen
-    /// activations. Returns `None` if the user interrupts it.
+    /// Samples or reads the preference pairs of a stage, and computes the missing frozen activations. `own`:
+    /// evaluations of the panel before the stage, which are rejected. Returns `None` if the user interrupts it.
     pub(crate) fn build(
         context: StageContext,
         own: Option<OwnEvaluations>,

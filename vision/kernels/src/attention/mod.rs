@@ -44,14 +44,13 @@ pub struct AttendedSequence<'a> {
     pub new_tokens: usize,
     /// Keys and values of all tokens, those of the new tokens last.
     pub blocks: Vec<&'a KeyValueBlock>,
-    /// Ranges of tokens, counted from the start of the sequence, that attend to all tokens of their
-    /// range, also to later ones. In order.
+    /// Ranges of tokens, counted from the start of the sequence, that also attend to the later tokens of their
+    /// range. In order.
     pub bidirectional: &'a [Range<usize>],
 }
 
 /// Computes the attention of the new tokens of sequences, each over its own keys and values. It is
-/// causal except in bidirectional ranges.
-/// Consecutive query heads share a key head.
+/// causal except in bidirectional ranges. Consecutive query heads share a key head.
 ///
 /// # Shapes
 /// `q`: (n, h, d) in f32 on the CPU, the sequences one after the other → (n, h · d).
