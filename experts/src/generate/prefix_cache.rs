@@ -66,7 +66,7 @@ pub struct PrefixCache {
 }
 
 impl CachedStage {
-    /// Returns its bytes.
+    /// Returns the bytes that it takes.
     fn bytes(&self, token_bytes: TokenBytes) -> u64 {
         token_bytes.of_stage(self.token_count, self.head_caches.len())
     }
@@ -170,8 +170,12 @@ impl PrefixCache {
             pending.push(PendingStage { key, input: embeddings, bidirectional, cache });
         }
         self.computed_stages += pending.len() as u64;
-        let outputs =
+        let output =
             forward_batch(&mut pending, |x, sequences| decoder.trunk.forward_cached(x, sequences))?;
+        let Some(output) = output else {
+            return Ok(());
+        };
+        let outputs = split_output(&output, &pending)?;
         for (stage, trunk_output) in pending.into_iter().zip(outputs) {
             let PendingStage { key, bidirectional, cache, .. } = stage;
             let stage = CachedStage {
@@ -213,10 +217,7 @@ impl PrefixCache {
             let (input, bidirectional) = (stage.trunk_output.clone(), stage.bidirectional.clone());
             pending.push(PendingStage { key, input, bidirectional, cache });
         }
-        forward_batch(&mut pending, |x, sequences| {
-            head.fill_caches(x, sequences)?;
-            Ok(x.clone())
-        })?;
+        forward_batch(&mut pending, |x, sequences| head.fill_caches(x, sequences))?;
         Ok(pending)
     }
 
@@ -256,13 +257,13 @@ impl PrefixCache {
     }
 }
 
-/// Runs one forward pass over all pending prompt stages and splits the output by prompt stage.
-fn forward_batch(
+/// Runs one forward pass over all pending prompt stages. Returns its output; `None` if no stage is pending.
+fn forward_batch<T>(
     pending: &mut [PendingStage],
-    forward: impl FnOnce(&Tensor, &mut [CachedSequence]) -> candle::Result<Tensor>,
-) -> Result<Vec<Tensor>, Error> {
+    forward: impl FnOnce(&Tensor, &mut [CachedSequence]) -> candle::Result<T>,
+) -> Result<Option<T>, Error> {
     if pending.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let inputs: Vec<&Tensor> = pending.iter().map(|stage| &stage.input).collect();
     let lengths: Vec<usize> = inputs.iter().map(|x| x.dim(0)).collect::<Result<_, _>>()?;
@@ -275,15 +276,19 @@ fn forward_batch(
             bidirectional: stage.bidirectional.clone(),
         })
         .collect();
-    let output = forward(&x, &mut sequences)?;
-    consecutive_ranges(lengths.into_iter())
-        .into_iter()
-        .map(|rows| {
-            let part = output.narrow(0, rows.start, rows.len())?;
-            // A part that shares memory with the others would keep the output of the whole batch.
-            Ok(if rows.len() == output.dim(0)? { part } else { part.force_contiguous()? })
-        })
-        .collect()
+    Ok(Some(forward(&x, &mut sequences)?))
+}
+
+/// Splits the output of a forward pass by prompt stage. The parts do not share memory, because each would keep the
+/// output of the whole batch.
+fn split_output(output: &Tensor, pending: &[PendingStage]) -> Result<Vec<Tensor>, Error> {
+    let lengths = pending.iter().map(|stage| stage.input.dim(0));
+    let lengths: Vec<usize> = lengths.collect::<Result<_, _>>()?;
+    let parts = consecutive_ranges(lengths.into_iter()).into_iter().map(|rows| {
+        let part = output.narrow(0, rows.start, rows.len())?;
+        Ok(if pending.len() == 1 { part } else { part.force_contiguous()? })
+    });
+    parts.collect()
 }
 
 /// Returns the key of a prompt stage. The image is part of it only if these prompt stages contain

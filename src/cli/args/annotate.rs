@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::shared::SourceArgs;
-
 use crate::support::terminal::switch::parse_switch;
 
 const ANNOTATE_EXAMPLES: &str = "\

@@ -118,8 +118,6 @@ fn next_case(
     loop {
         match source.next()? {
             Ok(mut case) => {
-                counts.responses += case.responses.len() as u64;
-                counts.with_pair += u64::from(case.responses.len() > 1);
                 case.responses.extend(missing);
                 return Some(case);
             }
@@ -189,8 +187,12 @@ impl ImportArgs {
 }
 
 impl ImportCounts {
+    /// Counts a case. Empty texts stand for missing responses.
     fn add(&mut self, case: &Case) {
+        let responses = case.responses.iter().filter(|response| !response.text.is_empty()).count();
         self.cases += 1;
+        self.responses += responses as u64;
+        self.with_pair += u64::from(responses > 1);
         self.with_image += u64::from(case.image.is_some());
         self.with_reference += u64::from(case.reference.is_some());
     }

@@ -15,7 +15,8 @@ use crate::support::files::regular_file;
 /// Key of the rubric of generated examples.
 const ACE_M3: &str = "ace_m3";
 
-/// Words that follow the name of a stage in the names of its files, where the name of a member may stand too.
+/// Words in the names of training files, such as `STAGE.best.safetensors`. Files of members have the form
+/// `STAGE.MEMBER.safetensors`, so no member may have such a name.
 const FILE_WORDS: [&str; 6] = ["adapters", "best", "own", "panel", "reference", "running"];
 
 /// Rubric and forms of judging that a panel is trained for. Generated examples are pairs without a

@@ -1,16 +1,16 @@
-//! Size of what is kept of a token.
+//! Memory that a token takes.
 
 use candle::DType;
 
 use crate::decoder::{DecoderConfig, block_capacity};
 
-/// Bytes that are kept of one token.
+/// Bytes that one token takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::generate) struct TokenBytes {
-    /// Its keys and values in the layers of the trunk, and the output of the trunk, in f32. Only tokens of
-    /// prompts keep the output.
+    /// Keys and values in the layers of the trunk, and the output of the trunk in f32. Written tokens keep no output,
+    /// so this is more than they take.
     pub(super) trunk: u64,
-    /// Its keys and values in the layers of a head.
+    /// Keys and values in the layers of a head.
     pub(super) head: u64,
 }
 

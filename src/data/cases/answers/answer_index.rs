@@ -200,10 +200,8 @@ impl AnswerIndex {
     }
 
     fn answers_to(&self, keys: &[String]) -> &[IndexedAnswer] {
-        self.answered_key(keys)
-            .and_then(|key| self.by_question.get(key))
-            .map(Vec::as_slice)
-            .unwrap_or_default()
+        let found = self.answered_key(keys).and_then(|key| self.by_question.get(key));
+        found.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the first of these ids of a question that has an answer.

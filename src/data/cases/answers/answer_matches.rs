@@ -20,8 +20,7 @@ pub(crate) struct AnswerMatchCounts {
 impl AnswerMatchCounts {
     /// Counts the answers to a case with one of these ids.
     pub(crate) fn count_case(&mut self, answers: &AnswerIndex, keys: &[String]) {
-        self.matched += answers.count_for(keys);
-        self.questions.extend(answers.answered_key(keys).cloned());
+        self.matched += self.add(answers, keys);
     }
 
     /// Counts the answers to an unreadable case, whose ids may be unknown.
@@ -32,8 +31,13 @@ impl AnswerMatchCounts {
 
     /// Counts the answers to a question in a language that is not selected.
     pub(crate) fn count_unselected(&mut self, answers: &AnswerIndex, keys: &[String]) {
-        self.unselected += answers.count_for(keys);
+        self.unselected += self.add(answers, keys);
+    }
+
+    /// Adds the question with one of these ids, and returns the number of its answers.
+    fn add(&mut self, answers: &AnswerIndex, keys: &[String]) -> u64 {
         self.questions.extend(answers.answered_key(keys).cloned());
+        answers.count_for(keys)
     }
 
     /// Returns the number of unmatched answers so far. Each unreadable case without an id accounts
@@ -43,6 +47,7 @@ impl AnswerMatchCounts {
         let matched = self.matched + self.unselected + possibly_matched;
         answers.count().saturating_sub(matched)
     }
+
     /// Describes the first answer that matches no case so far.
     pub(crate) fn first_unmatched(&self, answers: &AnswerIndex) -> Option<String> {
         let (question, file, line) = answers.first_without(&self.questions)?;

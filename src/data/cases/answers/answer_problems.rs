@@ -1,4 +1,4 @@
-//! Problems of answers files, and how messages name their lines.
+//! Messages about lines of answers files that cannot be used.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn unusable_message(model: &str, problem: &InputProblem) -> String {
 /// Checks that a file has a readable line. Without one, its model would be missing from the results.
 ///
 /// # Errors
-/// The file has no line, or only malformed ones.
+/// The file has no readable line.
 pub(super) fn check_readable(
     path: &Path,
     models: &[usize],

@@ -83,7 +83,9 @@ impl Ablation<'_> {
         // Read before the first training, which may take hours.
         let cases = self.config.measurement.cases.as_deref();
         let cases = cases.map(|path| LabelledCases::read(path).map(|c| c.sha256)).transpose()?;
-        let data = self.data_digests()?;
+        let sampler = load_sampler(self.base, self.config.data.as_deref())?;
+        let data = DataDigests::of_training(self.base, &sampler)?;
+        drop(sampler);
         for variant in variants {
             let mut results = Vec::new();
             for i in 0..self.config.seeds {
@@ -109,27 +111,15 @@ impl Ablation<'_> {
     }
 }
 
-impl Ablation<'_> {
-    /// Hashes the training data.
-    fn data_digests(&self) -> Result<DataDigests> {
-        let paths = TrainPaths {
-            out: self.out.to_owned(),
-            data: self.config.data.clone(),
-            device: self.config.device.clone(),
-        };
-        DataDigests::of_training(self.base, &load_sampler(self.base, &paths)?)
-    }
-}
-
 /// One variant with one seed.
 struct AblationTrial<'a> {
-    /// Hashes of the training data of the base configuration.
-    data: &'a DataDigests,
     ablation: &'a Ablation<'a>,
     variant: &'a Variant,
     folder: &'a Path,
     /// Hash of the labelled cases, if any.
     cases: Option<Digest>,
+    /// Hashes of the training data of the base configuration.
+    data: &'a DataDigests,
 }
 
 impl AblationTrial<'_> {

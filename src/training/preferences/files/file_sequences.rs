@@ -45,7 +45,7 @@ pub(crate) struct CompletionPrefix<'a> {
     pub(crate) reward_token: &'a str,
 }
 
-/// Returns the text of a completion without the prefix, if it begins with it.
+/// Returns a completion without the prefix; unchanged if it has none.
 ///
 /// # Errors
 /// It begins with another reward token.

@@ -38,7 +38,7 @@ impl DataDigests {
         Ok(Self::new(sampler.data_digest(), stages))
     }
 
-    /// Creates the hashes of data sets, if any, and of the files of stages.
+    /// Combines the hash of the data sets, if any, with those of the files of stages.
     pub(crate) fn new(data_sets: Option<Digest>, stages: Vec<(String, String)>) -> Self {
         let data_sets = data_sets.map_or_else(|| NO_DATA_SETS.to_owned(), |d| d.to_string());
         Self { data_sets, stages }

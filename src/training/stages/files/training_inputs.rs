@@ -9,7 +9,6 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::spec::TOKENIZER_FILE;
 use crate::support::files::atomic_file;
 use crate::training::config::train_config::TrainConfig;
-use crate::training::config::train_paths::TrainPaths;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::pixels::ImagePreparation;
@@ -19,12 +18,12 @@ use crate::training::examples::train_tokenizer::train_tokenizer;
 const TOKENIZER_CASES: u64 = 3000;
 
 /// Loads the data sets, if any, and creates the sampler of a training.
-pub(crate) fn load_sampler(config: &TrainConfig, paths: &TrainPaths) -> Result<ExampleSampler> {
+pub(crate) fn load_sampler(config: &TrainConfig, data: Option<&Path>) -> Result<ExampleSampler> {
     let load_data_sets = |data: &Path| {
         let images = ImagePreparation::of_training(config)?;
         DatasetExamples::load(data, images, &config.data_shares)
     };
-    let data_sets = paths.data.as_deref().map(load_data_sets).transpose()?;
+    let data_sets = data.map(load_data_sets).transpose()?;
     ExampleSampler::new(config, data_sets)
 }
 

@@ -8,7 +8,7 @@ use acem3_experts::train::StepReport;
 pub(crate) struct MetricsWindow {
     start: Instant,
     steps: u64,
-    /// Number of steps with an accuracy.
+    /// Number of steps that report an accuracy.
     steps_with_accuracy: u64,
     /// Sums over the steps. The learning rate is that of the last step.
     sum: StepReport,

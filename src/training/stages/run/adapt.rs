@@ -39,7 +39,7 @@ pub(crate) fn adapt(
     progress: &TrainingProgress,
 ) -> Result<Parameters> {
     create_folder(&paths.out)?;
-    let sampler = load_sampler(config, paths)?;
+    let sampler = load_sampler(config, paths.data.as_deref())?;
     let tokenizer = TextTokenizer::parse(model.tokenizer)?;
     let builder = SequenceBuilder::new(config, tokenizer)?;
     let builder = builder.with_prefixes(model.completion_prefixes)?;
