@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use acem3_kernels::{
-    AttendedSequence, AttentionPass, AttentionSettings, CacheShape, NewHeads, attend,
+    AttendedSequence, AttentionPass, AttentionSettings, CacheShape, NewHeads, attend, attend_spans,
 };
 use candle::{DType, Result, Tensor, bail};
 use candle_nn::VarBuilder;
@@ -271,6 +271,12 @@ impl DecoderAttention {
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
         let (t, d) = (q.dim(0)? / batch_size, self.head_size);
+        let has_window = self.window.is_some_and(|window| window < t);
+        if let Some(spans) = mask.spans(batch_size, t).filter(|_| !has_window)
+            && let Some(attended) = attend_spans([q, k, v], &spans.into(), self.scale)?
+        {
+            return Ok(attended);
+        }
         let split_heads = |x: &Tensor| {
             x.reshape((batch_size, t, self.kv_heads, d))?.transpose(1, 2)?.contiguous()
         };

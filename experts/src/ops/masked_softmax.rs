@@ -1,43 +1,13 @@
 //! Softmax over the keys that a query attends to.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use acem3_kernels::{as_f32_slice, softmax_row, sum_of_products, with_gradient};
 use candle::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::attention_mask::{AttentionMask, BRANCH_BITS};
+
 /// Fewest rows that a thread computes.
 const MIN_TASK_ROWS: usize = 64;
-
-/// Keys that each query attends to.
-#[derive(Clone, Debug)]
-pub enum AttentionMask {
-    /// Each query attends to the keys up to its own position.
-    Causal,
-    /// Causal, except that the tokens of these ranges attend to all tokens of their range. The ranges
-    /// are in order.
-    Bidirectional(Arc<[Range<usize>]>),
-    /// Causal within packed sequences. A token attends to the prefix of its sequence (branch 0) and
-    /// to its own branch. One row can contain several sequences, and one sequence several
-    /// continuations of its prefix.
-    Branches {
-        /// [`AttentionMask::branch_id`] of each token, row by row: `b * t` values.
-        branch_ids: Arc<[u32]>,
-        /// Number of tokens per row (`t`).
-        tokens_per_row: usize,
-    },
-}
-
-/// Bits of a branch id that contain the branch number; the others contain the sequence number.
-const BRANCH_BITS: u32 = 0xffff;
-
-impl AttentionMask {
-    /// Returns the id of a branch of a sequence.
-    pub fn branch_id(sequence: u32, branch: u16) -> u32 {
-        sequence << 16 | u32::from(branch)
-    }
-}
 
 /// Computes the softmax of `scores * scale` over the last dimension. Masked keys have weight 0.
 /// With a `window`, a query attends to at most that many keys: its own and those directly before

@@ -6,11 +6,13 @@
 //! candle's operations. Tests compare both versions. Training and judging use the same operations.
 
 mod adapted_linear;
+mod attention_mask;
 mod masked_softmax;
 mod rope;
 
 pub use adapted_linear::{
     ADAPTER_SUFFIXES, AdaptedLinear, LAYER_MATRICES, is_adapter, takes_adapter,
 };
-pub use masked_softmax::{AttentionMask, masked_softmax};
+pub use attention_mask::AttentionMask;
+pub use masked_softmax::masked_softmax;
 pub use rope::{RotaryTables, rope};

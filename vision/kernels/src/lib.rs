@@ -29,6 +29,7 @@ mod residual;
 mod rms_norm;
 mod row_product;
 mod softmax;
+mod span_attention;
 mod swiglu;
 #[cfg(test)]
 mod tests;
@@ -49,4 +50,5 @@ pub use reduce::sum_of_products;
 pub use residual::add_to_sum;
 pub use rms_norm::{rms_norm, rms_norm_to};
 pub use softmax::{softmax, softmax_row};
+pub use span_attention::{CausalSpan, attend_spans};
 pub use swiglu::swiglu;

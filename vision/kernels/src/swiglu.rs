@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::custom_gradient::with_gradients;
-use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32, to_f32_vec};
+use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32, with_f32_slice};
 use crate::exp::sigmoid;
 use crate::gpu::layers;
 
@@ -70,14 +70,15 @@ impl CustomOp2 for SwiGlu {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (gates, ups, grads) = (to_f32_vec(gate)?, to_f32_vec(up)?, to_f32_vec(grad)?);
-        let mut dgate = Vec::with_capacity(gates.len());
-        let mut dup = Vec::with_capacity(gates.len());
-        for ((g, u), upstream) in gates.iter().zip(&ups).zip(&grads) {
-            let s = sigmoid(*g);
-            dup.push(upstream * g * s);
-            dgate.push(upstream * u * s * (1.0 + g * (1.0 - s)));
-        }
+        let (mut dgate, mut dup) = (vec![0.0; gate.elem_count()], vec![0.0; up.elem_count()]);
+        with_f32_slice(gate, |gate| {
+            with_f32_slice(up, |up| {
+                with_f32_slice(grad, |grad| {
+                    let (dgate, dup) = (&mut dgate, &mut dup);
+                    Arch::new().dispatch(GateGradients { gate, up, grad, dgate, dup });
+                })
+            })
+        })???;
         let dgate = Tensor::from_vec(dgate, gate.shape(), gate.device())?;
         Ok((Some(dgate), Some(Tensor::from_vec(dup, up.shape(), up.device())?)))
     }
@@ -102,9 +103,34 @@ impl WithSimd for GateBlock<'_> {
     }
 }
 
+/// Elements with their gradients, with the vector instructions of the processor.
+struct GateGradients<'a> {
+    gate: &'a [f32],
+    up: &'a [f32],
+    grad: &'a [f32],
+    dgate: &'a mut [f32],
+    dup: &'a mut [f32],
+}
+
+impl WithSimd for GateGradients<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for every function with vector instructions")]
+    fn with_simd<S: Simd>(self, _: S) {
+        let inputs = self.gate.iter().zip(self.up).zip(self.grad);
+        for ((dgate, dup), ((g, u), grad)) in self.dgate.iter_mut().zip(self.dup).zip(inputs) {
+            let s = sigmoid(*g);
+            *dup = grad * g * s;
+            *dgate = grad * u * s * (1.0 + g * (1.0 - s));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elements::to_f32_vec;
     use candle::{Device, Var};
 
     #[test]
