@@ -31,6 +31,7 @@ pub struct TextTokenizer {
     /// For quoted text: recognises no special tokens.
     quoted: Tokenizer,
     special_tokens: HashSet<u32>,
+    id_limit: u32,
 }
 
 impl TextTokenizer {
@@ -61,7 +62,8 @@ impl TextTokenizer {
         let empty_text = empty_text.map(|e| e.get_ids().to_vec());
         let empty_text = empty_text.unwrap_or_default().into_iter();
         let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
-        Self { bos_tokens: bos_tokens.collect(), initial, trusted, quoted, special_tokens }
+        let id_limit = largest_id(&initial).map_or(0, |id| id.saturating_add(1));
+        Self { bos_tokens: bos_tokens.collect(), initial, trusted, quoted, special_tokens, id_limit }
     }
 
     /// Returns the text of a `tokenizer.json` from which [`Self::parse`] restores this tokenizer.
@@ -136,9 +138,15 @@ impl TextTokenizer {
         self.special_tokens.contains(&token)
     }
 
-    /// Returns the number of tokens, including special tokens.
+    /// Returns the number of tokens, including special tokens. Ids may be larger: a vocabulary may
+    /// leave some unused (see [`Self::id_limit`]).
     pub fn vocab_size(&self) -> usize {
         self.trusted.get_vocab_size(true)
+    }
+
+    /// Returns the largest token id plus one.
+    pub fn id_limit(&self) -> u32 {
+        self.id_limit
     }
 }
 
@@ -190,9 +198,14 @@ pub fn parse_tokenizer(json: &[u8]) -> Result<Tokenizer, Error> {
     Ok(tokenizer)
 }
 
+/// Returns the largest token id; `None` without tokens.
+fn largest_id(tokenizer: &Tokenizer) -> Option<u32> {
+    tokenizer.get_vocab(true).into_values().max()
+}
+
 /// Checks the ids of all tokens. The library lists all unused ids below the largest one.
 fn check_token_ids(tokenizer: &Tokenizer) -> Result<(), Error> {
-    let largest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+    let largest = largest_id(tokenizer).unwrap_or(0);
     if largest >= MAX_TOKENS {
         let problem =
             format!("the token id {largest} is too large, expected less than {MAX_TOKENS}");
@@ -240,7 +253,9 @@ mod tests {
             let tokenizer = json!({"version": "1.0", "added_tokens": [], "model": model});
             TextTokenizer::parse(tokenizer.to_string().as_bytes())
         };
-        assert!(parse(9).and_then(|tokenizer| tokenizer.to_json()).is_ok());
+        let tokenizer = parse(9).unwrap();
+        assert_eq!((tokenizer.vocab_size(), tokenizer.id_limit()), (1, 10));
+        assert!(tokenizer.to_json().is_ok());
         let error = parse(u32::MAX).unwrap_err().to_string();
         assert!(error.contains("token id 4294967295 is too large"), "{error}");
     }

@@ -268,7 +268,7 @@ impl Engine {
             return Some(AnswerEnd::Failed(Error::NotFinite));
         }
         // Rows of padding in the embeddings are no tokens.
-        let known = logits.get(..self.tokenizer().vocab_size()).unwrap_or(logits);
+        let known = logits.get(..self.tokenizer().id_limit() as usize).unwrap_or(logits);
         let token = most_probable(known);
         if self.tokenizer().is_special(token) {
             return Some(AnswerEnd::Complete);

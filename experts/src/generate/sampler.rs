@@ -22,16 +22,17 @@ impl TextSampler {
     /// Creates a sampler for a model with `vocab_size` output tokens.
     ///
     /// # Errors
-    /// If the tokenizer has more tokens than the model.
+    /// If the tokenizer has larger token ids than the model.
     pub(super) fn new(
         tokenizer: TextTokenizer,
         vocab_size: usize,
         settings: GenerationSettings,
     ) -> Result<Self, Error> {
-        let known = tokenizer.vocab_size();
-        if known > vocab_size {
+        let id_limit = tokenizer.id_limit();
+        if id_limit as usize > vocab_size {
             return Err(Error::Tokenizer(format!(
-                "expected at most {vocab_size} tokens, the model's vocabulary size, found {known}"
+                "token ids up to {}, expected less than {vocab_size}, the model's vocabulary size",
+                id_limit - 1
             )));
         }
         // A free text ends at a line break. Text after the break in the same token would violate
@@ -42,7 +43,8 @@ impl TextSampler {
                 let rest = text.split_once(STOP).map(|(_, rest)| rest);
                 Ok::<_, Error>(rest.is_some_and(|rest| !rest.is_empty()))
             };
-            Ok((token as usize) < known && !tokenizer.is_special(token) && !has_text_after_stop()?)
+            let is_known = tokenizer.token_text(token).is_some();
+            Ok(is_known && !tokenizer.is_special(token) && !has_text_after_stop()?)
         };
         let allowed = (0..vocab_size as u32).map(is_allowed);
         let allowed = allowed.collect::<Result<_, Error>>()?;

@@ -87,12 +87,13 @@ impl CheckpointSource {
             .map_err(|error| with_folder(error, &self.path))
             .with_context(|| file.clone())?;
         let tokenizer = tokenizer::read(&self.path)?;
-        let token_count = tokenizer.text.vocab_size();
-        if token_count > config.decoder.vocab_size {
+        let id_limit = tokenizer.text.id_limit();
+        if id_limit as usize > config.decoder.vocab_size {
             bail!(
-                "{}: {token_count} tokens, more than the vocab_size of {file}, {}\n\
+                "{}: token ids up to {}, but the vocab_size of {file} is {}\n\
                  hint: use the tokenizer of this checkpoint",
                 tokenizer.file,
+                id_limit - 1,
                 config.decoder.vocab_size
             );
         }

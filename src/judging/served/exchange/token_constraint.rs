@@ -33,7 +33,7 @@ impl TokenConstraint {
         budget: usize,
     ) -> Result<Self, Error> {
         let (mut excluded, mut ends) = (Vec::new(), Vec::new());
-        for token in 0..tokenizer.vocab_size() as u32 {
+        for token in 0..tokenizer.id_limit() {
             if tokenizer.is_special(token) {
                 excluded.push(token);
                 continue;

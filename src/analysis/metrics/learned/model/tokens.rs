@@ -89,10 +89,10 @@ impl MetricTokenizer {
 
     /// Checks that the vocabulary of the tokenizer fits the model.
     pub(super) fn check_vocabulary(&self, vocabulary: usize) -> Result<()> {
-        let known = self.tokenizer.get_vocab_size(true);
+        let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         ensure!(
-            known <= vocabulary,
-            "{}: {known} tokens, expected at most {vocabulary} (vocabulary of the model)\n\
+            (largest as usize) < vocabulary,
+            "{}: token ids up to {largest}, expected less than {vocabulary} (vocabulary of the model)\n\
              hint: use the tokenizer of this checkpoint",
             self.file
         );
