@@ -63,7 +63,14 @@ impl TextTokenizer {
         let empty_text = empty_text.unwrap_or_default().into_iter();
         let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
         let id_limit = largest_id(&initial).map_or(0, |id| id.saturating_add(1));
-        Self { bos_tokens: bos_tokens.collect(), initial, trusted, quoted, special_tokens, id_limit }
+        Self {
+            bos_tokens: bos_tokens.collect(),
+            initial,
+            trusted,
+            quoted,
+            special_tokens,
+            id_limit,
+        }
     }
 
     /// Returns the text of a `tokenizer.json` from which [`Self::parse`] restores this tokenizer.

@@ -270,7 +270,10 @@ impl DecoderAttention {
         mask: &AttentionMask,
     ) -> Result<Tensor> {
         let Projected { q, k, v } = projected;
-        let (t, d) = (q.dim(0)? / batch_size, self.head_size);
+        let (t, d) = (q.dim(0)? / batch_size.max(1), self.head_size);
+        if q.dim(0)? != batch_size * t {
+            bail!("{} tokens do not fit {batch_size} rows of equal length", q.dim(0)?);
+        }
         let has_window = self.window.is_some_and(|window| window < t);
         if let Some(spans) = mask.spans(batch_size, t).filter(|_| !has_window)
             && let Some(attended) = attend_spans([q, k, v], &spans.into(), self.scale)?

@@ -35,7 +35,7 @@ impl AttentionMask {
     }
 
     /// Returns the spans of a batch of rows with `t` tokens each. Returns `None` if the mask is not
-    /// causal, or if the tokens of a branch are not consecutive.
+    /// causal, if the tokens of a branch are not consecutive, or if the batch has another shape.
     pub(crate) fn spans(&self, batch_size: usize, t: usize) -> Option<Vec<CausalSpan>> {
         let rows = (0..batch_size).map(|row| row * t..(row + 1) * t);
         match self {
@@ -43,7 +43,10 @@ impl AttentionMask {
                 Some(rows.map(|row| CausalSpan { prefix: 0..0, tokens: row }).collect())
             }
             Self::Bidirectional(_) => None,
-            Self::Branches { branch_ids, .. } => {
+            Self::Branches { branch_ids, tokens_per_row } => {
+                if branch_ids.len() != batch_size * t || *tokens_per_row != t {
+                    return None;
+                }
                 let mut spans = Vec::new();
                 for row in rows {
                     let start = row.start;
