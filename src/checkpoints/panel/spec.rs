@@ -19,6 +19,13 @@ use crate::support::terminal::exit::with_hint;
 pub const PANEL_FILE: &str = "panel.toml";
 /// Name of the tokenizer file.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
+/// Name of the file with the weights that all members of a trained panel share.
+pub(crate) const TRUNK_FILE: &str = "trunk.safetensors";
+
+/// Returns the names of the weight files of a member of a trained panel.
+pub(crate) fn trained_weight_files(member: &str) -> Vec<String> {
+    vec![TRUNK_FILE.to_owned(), format!("{member}.safetensors")]
+}
 
 /// Content of `panel.toml`: model, weight files and prompt configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,9 @@ use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::member_files::MemberFiles;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::checkpoints::panel::spec::{
+    PANEL_FILE, PanelSpec, TOKENIZER_FILE, TRUNK_FILE, trained_weight_files,
+};
 use crate::checkpoints::panel::trained_rubrics::{RUBRIC_FILE, declare_rubric};
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
@@ -23,8 +25,6 @@ use crate::training::stages::files::member_state::{MemberState, MemberWeights, i
 /// Tensors by name.
 type Tensors = HashMap<String, Tensor>;
 
-/// File of the weights that all members share.
-const TRUNK: &str = "trunk.safetensors";
 /// Token budget of an analysis. The longest generated analysis has fewer than forty tokens.
 const ANALYSIS_TOKENS: usize = 48;
 
@@ -49,7 +49,7 @@ impl PanelSizes {
             metadata.map(|m| m.len()).with_context(|| format!("cannot read {}", path.display()))
         };
         let members = names.iter().map(|name| size(&format!("{name}.safetensors")));
-        Ok(Self { trunk: size(TRUNK)?, members: members.sum::<Result<u64>>()? })
+        Ok(Self { trunk: size(TRUNK_FILE)?, members: members.sum::<Result<u64>>()? })
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn export(
         Some(adapted) => adapted,
         None => trunk_and_heads(names, members)?,
     };
-    write_tensors(&trunk, &folder.join(TRUNK))?;
+    write_tensors(&trunk, &folder.join(TRUNK_FILE))?;
     for (name, head) in names.iter().zip(&heads) {
         write_tensors(head, &folder.join(format!("{name}.safetensors")))?;
     }
@@ -189,7 +189,6 @@ fn panel_spec(
         });
         texts.collect()
     };
-    let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
         name: config.name.clone(),
@@ -208,7 +207,7 @@ fn panel_spec(
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),
-        members: MemberFiles::new(names, files),
+        members: MemberFiles::new(names, trained_weight_files),
     })
 }
 

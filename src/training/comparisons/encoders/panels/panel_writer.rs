@@ -10,16 +10,15 @@ use candle::{DType, Tensor};
 use super::base_panel::BasePanel;
 use crate::checkpoints::panel::member_files::MemberFiles;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::checkpoints::panel::spec::{PANEL_FILE, PanelSpec, TOKENIZER_FILE};
+use crate::checkpoints::panel::spec::{
+    PANEL_FILE, PanelSpec, TOKENIZER_FILE, TRUNK_FILE, trained_weight_files,
+};
 use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::checkpoints::safetensors::write as write_tensors;
 use crate::support::files::atomic_file;
 use crate::support::files::folder::create_folder;
 use crate::training::TrainConfig;
-
-/// File of the weights that all members share.
-const TRUNK: &str = "trunk.safetensors";
 
 /// Tensors by name.
 pub(super) type NamedTensors = HashMap<String, Tensor>;
@@ -50,7 +49,7 @@ pub(super) fn write_panel(
     for name in base.names(0).filter(|name| is_shared(name)) {
         trunk.insert(name.clone(), base.tensor(0, name, DType::F16)?);
     }
-    write_tensors(&trunk, &folder.join(TRUNK))?;
+    write_tensors(&trunk, &folder.join(TRUNK_FILE))?;
     drop(trunk);
     for (i, member) in MEMBERS.iter().enumerate() {
         let mut head = NamedTensors::new();
@@ -74,7 +73,6 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         let texts = MEMBERS.iter().zip(texts).filter(|(_, text)| !text.is_empty());
         texts.map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
     };
-    let files = |name: &str| vec![TRUNK.to_owned(), format!("{name}.safetensors")];
     Ok(PanelSpec {
         schema: PanelSpec::SCHEMA,
         name: config.name.clone(),
@@ -91,6 +89,6 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         dialogue: config.dialogue.clone(),
         processor: config.processor(),
         model: config.model.clone(),
-        members: MemberFiles::new(MEMBERS, files),
+        members: MemberFiles::new(MEMBERS, trained_weight_files),
     })
 }
