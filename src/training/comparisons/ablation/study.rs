@@ -126,6 +126,15 @@ fn add_own_evaluations(study: &mut StudyVariants, base: &TrainConfig) -> Result<
 
 /// Adds all negatives together, and each alone.
 fn add_negatives(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
+    let rejects_own = |stage: &StageConfig| {
+        stage.preferences.as_ref().is_some_and(|preferences| preferences.rejects_own)
+    };
+    if base.stages.iter().filter(|stage| stage.kind.learns_preferences()).all(rejects_own) {
+        bail!(
+            "every preference stage rejects evaluations of the panel itself, so there are no negatives to vary\n\
+             hint: remove `own` from [stages.preferences], or choose --study own"
+        );
+    }
     let single = Negative::ALL.map(|negative| (negative.name(), vec![negative]));
     for (name, negatives) in
         [("all ways".to_owned(), Negative::ALL.to_vec())].into_iter().chain(single)
@@ -256,6 +265,8 @@ mod tests {
         let own = with_preferences(&base(), |preferences| {
             (preferences.rejects_own, preferences.consistency) = (true, 0.5);
         });
+        let negatives = AblationStudy::Negatives.variants(&own, StudyInputs::default());
+        assert!(format!("{:#}", negatives.unwrap_err()).contains("--study own"));
         let compared = variants(&own).unwrap().variants;
         let settings = compared.iter().map(|variant| {
             let preferences = stage(variant)?.preferences.as_ref()?;
