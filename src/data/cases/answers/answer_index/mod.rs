@@ -2,6 +2,9 @@
 //!
 //! The index is in memory, because answers and cases come in different orders.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io::BufReader;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 
 use crate::data::cases::answers::answer_line;
-use crate::data::cases::answers::answer_line::MalformedAnswer;
+use crate::data::cases::answers::answer_line::{AnswerLine, MalformedAnswer};
 use crate::data::cases::answers::answer_problems::{
     check_readable, file_name, line_problem, unusable_message,
 };
@@ -30,6 +33,15 @@ pub(crate) struct AnswerIndex {
     files: Vec<Arc<Path>>,
     by_question: HashMap<String, Vec<IndexedAnswer>>,
     unusable: UnusableLines,
+}
+
+/// A file in reading.
+struct AnswersFile<'a> {
+    path: &'a Path,
+    /// Index of the file.
+    index: usize,
+    /// Indices of the models with answers in it.
+    models: Vec<usize>,
 }
 
 struct IndexedAnswer {
@@ -117,43 +129,39 @@ impl AnswerIndex {
         let opened = regular_file::open(path).with_context(|| {
             format!("answers file {} cannot be opened\nhint: check --answers", path.display())
         })?;
-        let file = self.files.len();
+        let mut file = AnswersFile { path, index: self.files.len(), models: Vec::new() };
         self.files.push(path.into());
-        let mut models: Vec<usize> = Vec::new();
         let mut malformed: Vec<(u64, MalformedAnswer)> = Vec::new();
+        let mut unnamed: Vec<(u64, AnswerLine)> = Vec::new();
         for (line, text) in Lines::new(BufReader::new(opened)) {
             let parsed = match text {
                 Ok(text) => answer_line::parse_line(&text),
                 Err(message) => Err(MalformedAnswer { question_id: None, model: None, message }),
             };
             match parsed {
-                Ok(parsed) => {
-                    let model = self.model_index(&parsed.model.unwrap_or_else(|| file_stem(path)));
-                    if model >= MAX_RESPONSES {
-                        bail!(
-                            "{} line {line}: more than {MAX_RESPONSES} models\n\
-                             hint: `model_id` is the name of the model, not an id of the line",
-                            path.display()
-                        );
-                    }
-                    if !models.contains(&model) {
-                        models.push(model);
-                    }
-                    let text = parsed.text;
-                    let answer = IndexedAnswer { model, file, line, text };
-                    if let Err(message) = self.add(&parsed.question_id, answer) {
-                        let problem =
-                            line_problem(path, line, Some(parsed.question_id.clone()), message);
-                        self.unusable.add_duplicate(parsed.question_id, problem);
-                    }
-                }
+                Ok(parsed) => match parsed.model.clone() {
+                    Some(model) => self.add_line(&mut file, line, &model, parsed)?,
+                    None => unnamed.push((line, parsed)),
+                },
                 Err(error) => malformed.push((line, error)),
             }
         }
-        check_readable(path, &models, &malformed)?;
+        // The name of the file is that of the model only if no line names one.
+        let names_models = !file.models.is_empty();
+        for (line, parsed) in unnamed {
+            if names_models {
+                let message = "field `model_id` is missing, which other lines of the file have";
+                let (question_id, message) = (Some(parsed.question_id), message.to_owned());
+                malformed.push((line, MalformedAnswer { question_id, model: None, message }));
+            } else {
+                self.add_line(&mut file, line, &file_stem(path), parsed)?;
+            }
+        }
+        malformed.sort_by_key(|(line, _)| *line);
+        check_readable(path, &file.models, &malformed)?;
         for (line, answer) in malformed {
             // A torn line has lost its last field, the model. Use the model of the other lines.
-            let model = match (&answer.model, models.as_slice()) {
+            let model = match (&answer.model, file.models.as_slice()) {
                 (Some(name), _) => self.models.iter().position(|m| m == name),
                 (None, [only]) => Some(*only),
                 (None, []) => Some(self.model_index(&file_stem(path))),
@@ -164,6 +172,33 @@ impl AnswerIndex {
                 Some(model) => self.unusable.add_explanation(answer.question_id, model, problem),
                 None => self.unusable.add_unattributed(problem),
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the answer of a model in a line of a file. A second answer to the same question is unusable.
+    fn add_line(
+        &mut self,
+        file: &mut AnswersFile,
+        line: u64,
+        model: &str,
+        parsed: AnswerLine,
+    ) -> Result<()> {
+        let model = self.model_index(model);
+        if model >= MAX_RESPONSES {
+            bail!(
+                "{} line {line}: more than {MAX_RESPONSES} models\n\
+                 hint: `model_id` is the name of the model, not an id of the line",
+                file.path.display()
+            );
+        }
+        if !file.models.contains(&model) {
+            file.models.push(model);
+        }
+        let answer = IndexedAnswer { model, file: file.index, line, text: parsed.text };
+        if let Err(message) = self.add(&parsed.question_id, answer) {
+            let problem = line_problem(file.path, line, Some(parsed.question_id.clone()), message);
+            self.unusable.add_duplicate(parsed.question_id, problem);
         }
         Ok(())
     }
@@ -278,94 +313,5 @@ impl AnswerIndex {
         } else {
             format!("model {model} has no answer to question_id {key}")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    fn attach(answers: &mut AnswerIndex, key: &str) -> (Vec<Response>, Vec<String>) {
-        let mut responses = Vec::new();
-        let missing = answers.attach(&[key.to_owned()], &mut responses);
-        (responses, missing.into_iter().map(|l| l.message).collect())
-    }
-
-    #[test]
-    fn ids_may_be_numbers_or_strings_and_the_file_name_is_the_default_model() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(
-            dir.path().join("b.jsonl"),
-            "{\"question_id\": 1, \"text\": \"no\", \"model_id\": \"bee\"}\n\
-             {\"question_id\": \"2\", \"text\": \"yes\", \"model_id\": \"bee\"}\n",
-        )
-        .unwrap();
-        let a = "\u{feff}{\"question_id\": \"1\", \"text\": \"yes\"}\r\n\n\
-                 {\"question_id\": 2.0, \"text\": \" \"}\r\n{\"question_id\": 3, \"text\": \"x\"}";
-        fs::write(dir.path().join("a.jsonl"), a).unwrap();
-        fs::write(dir.path().join("notes.txt"), "not answers").unwrap();
-        let mut answers = AnswerIndex::read(&[dir.path().to_path_buf()]).unwrap();
-        assert_eq!(answers.unusable_lines().take_remaining(), []);
-        assert_eq!((answers.count(), answers.files().count()), (5, 2));
-        let (responses, missing) = attach(&mut answers, "1");
-        let models: Vec<_> = responses.into_iter().map(|r| r.model).collect();
-        assert_eq!(models, ["a", "bee"]);
-        assert!(missing.is_empty());
-        let (_, missing) = attach(&mut answers, "2");
-        assert_eq!(missing.len(), 1);
-        assert!(missing[0].contains("model a is empty") && missing[0].contains("line 3"));
-        let (responses, missing) = attach(&mut answers, "3");
-        assert_eq!(missing, ["model bee has no answer to question_id 3"]);
-        assert_eq!((responses[0].text.as_str(), responses[1].text.as_str()), ("x", ""));
-        let (_, missing) = attach(&mut answers, "4");
-        assert!(missing[1].contains("none of the 2 models"), "{missing:?}");
-        assert_eq!(answers.count_beyond_row(3), 1);
-    }
-
-    #[test]
-    fn answers_are_added_to_the_responses_of_the_case() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("b.jsonl");
-        fs::write(&path, "{\"question_id\": 1, \"text\": \"no\"}\n").unwrap();
-        let mut answers = AnswerIndex::read(&[path]).unwrap();
-        let own_response = |model: &str| vec![Response { model: model.into(), text: "yes".into() }];
-        let mut responses = own_response("a");
-        assert_eq!(answers.attach(&["1".into()], &mut responses), []);
-        assert_eq!(responses[1].text, "no");
-        let mut responses = own_response("b");
-        assert_eq!(answers.attach(&["1".into()], &mut responses), []);
-        assert_eq!(responses, own_response("b"));
-        let mut responses = own_response("a");
-        assert_eq!(answers.attach(&["9".into()], &mut responses), []);
-    }
-
-    #[test]
-    fn malformed_and_repeated_lines_are_problems() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m.jsonl");
-        let lines = [
-            "{\"question_id\": 1, \"text\": \"a\"}",
-            "{\"question_id\": 2, \"text\": \"a",
-            "[]",
-            "{\"text\": \"a\"}",
-            "{\"question_id\": 3}",
-            "{\"question_id\": 4, \"text\": 7}",
-            "{\"question_id\": 5, \"text\": \"a\", \"model_id\": 1}",
-            "{\"question_id\": 1, \"text\": \"b\"}",
-        ];
-        fs::write(&path, lines.join("\n")).unwrap();
-        let mut answers = AnswerIndex::read(&[path]).unwrap();
-        let repeated = answers.unusable_lines().take_duplicates(&["1".to_owned()]);
-        assert_eq!((repeated.len(), repeated[0].line), (1, 8));
-        assert!(repeated[0].message.contains("line 1"), "{}", repeated[0]);
-        let (_, missing) = attach(&mut answers, "2");
-        assert!(missing[0].contains("line 2: malformed JSON"), "{missing:?}");
-        let remaining = answers.unusable_lines().take_remaining();
-        let ids: Vec<_> =
-            remaining.iter().map(|p| (p.line, p.id.as_deref().unwrap_or("-"))).collect();
-        let expected = [(3, "-"), (4, "-"), (5, "3"), (6, "4"), (7, "5")];
-        assert_eq!(ids, expected);
-        assert!(AnswerIndex::read(&[dir.path().join("none.jsonl")]).is_err());
     }
 }
