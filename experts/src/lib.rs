@@ -27,4 +27,4 @@ pub use error::Error;
 pub use evaluation::{BranchEvaluation, Lookup, Rating, RatingAlternative};
 pub use image_packing::{ImagePacking, ImagePackingConfig};
 pub use score::{SCORES, Score};
-pub use tokenizer::{TextTokenizer, catch_tokenizer_panic, parse_tokenizer};
+pub use tokenizer::{TextTokenizer, catch_tokenizer_panic, largest_token_id, parse_tokenizer};

@@ -62,7 +62,7 @@ impl TextTokenizer {
         let empty_text = empty_text.map(|e| e.get_ids().to_vec());
         let empty_text = empty_text.unwrap_or_default().into_iter();
         let bos_tokens = empty_text.take_while(|id| special_tokens.contains(id));
-        let id_limit = largest_id(&initial).map_or(0, |id| id.saturating_add(1));
+        let id_limit = largest_token_id(&initial).map_or(0, |id| id.saturating_add(1));
         Self {
             bos_tokens: bos_tokens.collect(),
             initial,
@@ -206,13 +206,13 @@ pub fn parse_tokenizer(json: &[u8]) -> Result<Tokenizer, Error> {
 }
 
 /// Returns the largest token id; `None` without tokens.
-fn largest_id(tokenizer: &Tokenizer) -> Option<u32> {
+pub fn largest_token_id(tokenizer: &Tokenizer) -> Option<u32> {
     tokenizer.get_vocab(true).into_values().max()
 }
 
 /// Checks the ids of all tokens. The library lists all unused ids below the largest one.
 fn check_token_ids(tokenizer: &Tokenizer) -> Result<(), Error> {
-    let largest = largest_id(tokenizer).unwrap_or(0);
+    let largest = largest_token_id(tokenizer).unwrap_or(0);
     if largest >= MAX_TOKENS {
         let problem =
             format!("the token id {largest} is too large, expected less than {MAX_TOKENS}");

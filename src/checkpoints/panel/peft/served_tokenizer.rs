@@ -2,7 +2,7 @@
 //! the tokens of a local member.
 
 use acem3_experts::prompt::{ChatTemplate, EvaluationFormat, TokenStep};
-use acem3_experts::{Aspect, TextTokenizer, parse_tokenizer};
+use acem3_experts::{Aspect, TextTokenizer, largest_token_id, parse_tokenizer};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use tokenizers::{AddedToken, Tokenizer};
@@ -52,7 +52,7 @@ impl ServedTokenizer {
         let has_token = |token: &&&str| tokenizer.token_to_id(token).is_some();
         let end_token = END_TOKENS.iter().find(has_token).copied().unwrap_or(NEW_END_TOKEN);
         let eos = (add_special(&mut tokenizer, end_token)?, end_token.to_owned());
-        let largest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0) as usize;
+        let largest = largest_token_id(&tokenizer).unwrap_or(0) as usize;
         let vocabulary = if largest < vocabulary {
             vocabulary
         } else {

@@ -1,4 +1,4 @@
-//! Gradients of the attention of spans.
+//! Backward pass of the attention of spans.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Attention weights of tiles of queries, and their results.
+//! Forward pass of the attention of spans.
 
 use candle::Result;
 
@@ -30,8 +30,8 @@ pub(super) fn attend_tiles(
     Ok(out)
 }
 
-/// Replaces `weights` by the attention weights of one head of a tile: a row for each query, with the
-/// keys of the prefix before those of the span.
+/// Computes the attention weights of one head of a tile: a row for each query, with the keys of the
+/// prefix before those of the span. They replace the content of `weights`.
 pub(super) fn write_weights(
     weights: &mut Vec<f32>,
     [q, k]: [&TokenHeads; 2],
@@ -49,8 +49,8 @@ pub(super) fn write_weights(
     Ok(())
 }
 
-/// Replaces `products` by the products of rows, one for each query of a tile, with the keys or values
-/// of the tile.
+/// Multiplies rows, one for each query of a tile, by the transposed keys or values of the tile. The
+/// result replaces the content of `products`.
 pub(super) fn write_products(
     products: &mut Vec<f32>,
     rows: StridedMatrix,
@@ -69,7 +69,7 @@ pub(super) fn write_products(
     multiply_into(products, width, [rows, own], Previous::Replaced)
 }
 
-/// Writes the products of the weights of a tile with its keys or values to rows of `out`.
+/// Multiplies the weights of a tile by its keys or values, and writes a row of `out` for each query.
 pub(super) fn multiply_with_keys(
     out: &mut [f32],
     row_stride: usize,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use acem3_experts::{catch_tokenizer_panic, parse_tokenizer};
+use acem3_experts::{catch_tokenizer_panic, largest_token_id, parse_tokenizer};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use candle::{Device, Tensor};
 use serde_json::{Map, Value};
@@ -89,7 +89,7 @@ impl MetricTokenizer {
 
     /// Checks that the vocabulary of the tokenizer fits the model.
     pub(super) fn check_vocabulary(&self, vocabulary: usize) -> Result<()> {
-        let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+        let largest = largest_token_id(&self.tokenizer).unwrap_or(0);
         ensure!(
             (largest as usize) < vocabulary,
             "{}: token ids up to {largest}, expected less than {vocabulary} (vocabulary of the model)\n\
