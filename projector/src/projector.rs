@@ -2,7 +2,7 @@
 //! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one;
 //! transformers' `modeling_internvl.py`).
 
-use acem3_kernels::{LayerNorm, matmul_transposed};
+use acem3_kernels::{Activation, LayerNorm, activate, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ impl LinearLayers {
         };
         let mut x = affine(&features.reshape((b * t, input))?, &self.first)?;
         if let Some(second) = &self.second {
-            x = affine(&x.gelu_erf()?, second)?;
+            x = affine(&activate(&x, Activation::Gelu)?, second)?;
         }
         let c = x.dim(1)?;
         x.reshape((b, t, c))

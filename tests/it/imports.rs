@@ -271,7 +271,7 @@ fn failed_request_and_missing_answer_leave_the_pairs_of_their_model() {
     for model in ["a", "b"] {
         let name = format!("output_model-{model}.jsonl");
         let text = fs::read_to_string(fixture("batch").join(&name)).unwrap();
-        let failed = r#"{"id": "b", "custom_id": "q3", "response": {"status_code": 500, "body": {}}, "error": {}}"#;
+        let failed = r#"{"id": "b", "custom_id": "q3", "response": {"status_code": 500, "body": {}}, "error": {"message": "no memory"}}"#;
         let rest: Vec<&str> = text.lines().skip(1).collect();
         let lines = if model == "a" { [vec![failed], rest].concat() } else { rest };
         folder.write(&format!("cases/{name}"), &(lines.join("\n") + "\n"));
@@ -280,6 +280,9 @@ fn failed_request_and_missing_answer_leave_the_pairs_of_their_model() {
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let models = "models: org/model-a (4 answers), org/model-b (3 answers)";
     assert!(output.stderr.contains(models), "{}", output.stderr);
+    let failed =
+        "output_model-a.jsonl: 1 request failed, the first in line 1: status 500: no memory\n";
+    assert!(output.stderr.contains(failed), "{}", output.stderr);
     assert!(output.stdout.contains("3 pairs of 3 cases judged"), "{}", output.stdout);
     assert!(output.stdout.contains("unscored  1 of 4 (25.0 %): parse 1"), "{}", output.stdout);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
+use super::failed_requests::FailedRequests;
 use super::import_file::ImportFile;
 use super::imported_row::ImportedRow;
 use super::join::JoinedRows;
@@ -90,6 +91,7 @@ impl ImportSet {
         };
         let mut named: Vec<String> = Vec::new();
         let mut later: Vec<(u64, ImportedRow)> = Vec::new();
+        let mut failed = FailedRequests::default();
         for (line, row) in file.read_rows(file.context(self.images.as_deref(), false))? {
             let row = match row {
                 Ok(Some(row)) => row,
@@ -99,6 +101,7 @@ impl ImportSet {
                     continue;
                 }
             };
+            failed.add(line, &row);
             self.has_ignored_images |= row.note.as_deref().is_some_and(is_ignored_image);
             for model in row.answers.iter().filter_map(|answer| answer.model.as_ref()) {
                 if !named.contains(model) {
@@ -111,6 +114,7 @@ impl ImportSet {
                 rows.add((index, line), row, model, &self.files)?;
             }
         }
+        self.file_notes.extend(failed.note(&file.path));
         let model = match (&file.model, named.as_slice()) {
             (Some(given), [only]) => {
                 for answer in later.iter_mut().flat_map(|(_, row)| &mut row.answers) {

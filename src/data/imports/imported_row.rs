@@ -31,6 +31,8 @@ pub(crate) struct ImportedRow {
     pub(crate) image_problem: Option<String>,
     /// A problem that affects no verdict.
     pub(crate) note: Option<String>,
+    /// Why the server gave no answer to a request.
+    pub(crate) failure: Option<String>,
     /// The question; `None` in files of answers alone.
     pub(crate) question: Option<String>,
     /// The reference answer, if known.

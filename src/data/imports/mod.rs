@@ -5,6 +5,7 @@
 
 pub mod case_writer;
 pub(crate) mod columns;
+mod failed_requests;
 mod folders;
 pub(crate) mod image_value;
 pub(crate) mod import_file;

@@ -168,7 +168,7 @@ impl Panel {
     /// Returns everything that can change a verdict.
     pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
         let mut provenance: Provenance = self.hashes.clone();
-        provenance.insert("engine".to_owned(), "greedy f32, version 3".to_owned());
+        provenance.insert("engine".to_owned(), "greedy f32, version 4".to_owned());
         let weights = self.placement.weight_type();
         if weights != DType::F32.as_str() {
             provenance.insert("weights".to_owned(), weights.to_owned());

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::elements::{FLAT_BLOCK, as_f32_slice, is_cpu_f32};
-use crate::exp::sigmoid;
+use crate::exp::{exp, sigmoid};
 
 /// Activation between the two layers of an MLP. The serialised names are the values of `hidden_act`
 /// in `config.json`.
@@ -27,15 +27,24 @@ const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 /// Coefficient of `x³` in the tanh approximation of GELU.
 const CUBIC_COEFFICIENT: f32 = 0.044_715;
 
+/// `√(1/2)` and `1 / √(2π)` in the normal distribution.
+const SQRT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
+const NORMAL_PEAK: f32 = 0.398_942_3;
+/// Coefficients of the error function in Abramowitz and Stegun, formula 7.1.26: of `|x|`, and of the
+/// powers of `t`.
+const ERF_SCALE: f32 = 0.327_591_1;
+const ERF_POWERS: [f32; 5] = [0.254_829_6, -0.284_496_74, 1.421_413_7, -1.453_152, 1.061_405_4];
+
 /// Applies an activation to every element. Differentiable.
 ///
 /// # Shapes
 /// Any; the result has the same shape.
 pub fn activate(x: &Tensor, activation: Activation) -> Result<Tensor> {
-    let Some(gate) = GatedActivation::from_activation(activation).filter(|_| is_cpu_f32(x)) else {
-        return activate_composed(x, activation);
-    };
-    x.contiguous()?.apply_op1(gate)
+    if is_cpu_f32(x) {
+        x.contiguous()?.apply_op1(GatedActivation(activation))
+    } else {
+        activate_composed(x, activation)
+    }
 }
 
 fn activate_composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
@@ -46,61 +55,73 @@ fn activate_composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
     }
 }
 
-/// An activation of the form `x · σ(u(x))`. The tanh approximation of GELU has this form because
-/// `(1 + tanh v) / 2 = σ(2v)`.
+/// An activation as the product `x · g(x)` of its input and a gate. The tanh approximation of GELU has
+/// the gate `σ(2v)`, because `(1 + tanh v) / 2 = σ(2v)`.
 #[derive(Clone, Copy)]
-enum GatedActivation {
-    QuickGelu,
-    TanhGelu,
-}
+struct GatedActivation(Activation);
 
 impl GatedActivation {
-    fn from_activation(activation: Activation) -> Option<Self> {
-        match activation {
-            Activation::QuickGelu => Some(Self::QuickGelu),
-            Activation::GeluPytorchTanh => Some(Self::TanhGelu),
-            Activation::Gelu => None,
-        }
-    }
-
-    /// Writes the activations of `x` to `y`. Each variant has its own loop so that it vectorises.
+    /// Writes the activations of `x` to `y`.
     fn apply(self, y: &mut [f32], x: &[f32]) {
-        let pairs = y.iter_mut().zip(x);
-        match self {
-            Self::QuickGelu => pairs.for_each(|(y, x)| *y = x * sigmoid(quick_gelu_gate(*x).0)),
-            Self::TanhGelu => pairs.for_each(|(y, x)| *y = x * sigmoid(tanh_gelu_gate(*x).0)),
+        // Each activation has its own loop so that it vectorises.
+        match self.0 {
+            Activation::QuickGelu => apply_gate(y, x, quick_gelu_gate),
+            Activation::Gelu => apply_gate(y, x, gelu_gate),
+            Activation::GeluPytorchTanh => apply_gate(y, x, tanh_gelu_gate),
         }
     }
 
-    /// Writes `g · (σ + x u′ σ (1 − σ))` to `out`.
-    fn apply_backward(self, out: &mut [f32], x: &[f32], g: &[f32]) {
-        let derivative = |x: f32, (u, u_derivative): (f32, f32)| {
-            let gate = sigmoid(u);
-            gate * (1. + x * u_derivative * (1. - gate))
-        };
-        let elements = out.iter_mut().zip(x).zip(g);
-        match self {
-            Self::QuickGelu => {
-                elements.for_each(|((out, x), g)| *out = g * derivative(*x, quick_gelu_gate(*x)));
-            }
-            Self::TanhGelu => {
-                elements.for_each(|((out, x), g)| *out = g * derivative(*x, tanh_gelu_gate(*x)));
-            }
+    /// Writes the gradient of `x` to `out`, from the gradient `grad` of the result.
+    fn apply_backward(self, out: &mut [f32], x: &[f32], grad: &[f32]) {
+        match self.0 {
+            Activation::QuickGelu => apply_gate_backward(out, x, grad, quick_gelu_gate),
+            Activation::Gelu => apply_gate_backward(out, x, grad, gelu_gate),
+            Activation::GeluPytorchTanh => apply_gate_backward(out, x, grad, tanh_gelu_gate),
         }
     }
 }
 
-/// Returns `u(x)` of the quick GELU and its derivative.
+/// Writes `x · g(x)` to `y`. `gate` returns `g(x)` and its derivative.
+#[inline]
+fn apply_gate(y: &mut [f32], x: &[f32], gate: impl Fn(f32) -> (f32, f32)) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = x * gate(*x).0;
+    }
+}
+
+/// Writes `grad · (g(x) + x g′(x))` to `out`. `gate` returns `g(x)` and its derivative.
+#[inline]
+fn apply_gate_backward(out: &mut [f32], x: &[f32], grad: &[f32], gate: impl Fn(f32) -> (f32, f32)) {
+    for ((out, x), grad) in out.iter_mut().zip(x).zip(grad) {
+        let (gate, derivative) = gate(*x);
+        *out = grad * (gate + x * derivative);
+    }
+}
+
+/// Returns `σ(1.702 x)` and its derivative.
 #[inline]
 fn quick_gelu_gate(x: f32) -> (f32, f32) {
-    (1.702 * x, 1.702)
+    let gate = sigmoid(1.702 * x);
+    (gate, 1.702 * gate * (1. - gate))
 }
 
-/// Returns `u(x)` of the tanh approximation and its derivative.
+/// Returns the distribution function `Φ` of the standard normal distribution and its derivative, the
+/// density. `Φ` has an error below 2·10⁻⁷.
+#[inline]
+fn gelu_gate(x: f32) -> (f32, f32) {
+    let bell = exp(-0.5 * x * x);
+    let t = 1. / (1. + ERF_SCALE * SQRT_HALF * x.abs());
+    let series = ERF_POWERS.iter().rev().fold(0., |sum, power| (sum + power) * t);
+    let tail = 0.5 * series * bell;
+    (if x < 0. { tail } else { 1. - tail }, NORMAL_PEAK * bell)
+}
+
+/// Returns the gate of the tanh approximation and its derivative.
 #[inline]
 fn tanh_gelu_gate(x: f32) -> (f32, f32) {
     let square = CUBIC_COEFFICIENT * x * x;
-    (2. * SQRT_2_OVER_PI * x * (1. + square), 2. * SQRT_2_OVER_PI * (1. + 3. * square))
+    let gate = sigmoid(2. * SQRT_2_OVER_PI * x * (1. + square));
+    (gate, 2. * SQRT_2_OVER_PI * (1. + 3. * square) * gate * (1. - gate))
 }
 
 impl CustomOp1 for GatedActivation {
@@ -154,14 +175,32 @@ mod tests {
     use crate::tests::{assert_equivalent, random_var, relative_error};
 
     #[test]
-    fn fused_and_composed_quick_gelu_agree() {
+    fn fused_and_composed_activations_agree() {
         let x = random_var(&[5, 7000], 1);
-        let activation = Activation::QuickGelu;
-        assert_equivalent(
-            std::slice::from_ref(&x),
-            || activate(&x, activation),
-            || activate_composed(&x, activation),
-        );
+        for activation in [Activation::QuickGelu, Activation::Gelu] {
+            assert_equivalent(
+                std::slice::from_ref(&x),
+                || activate(&x, activation),
+                || activate_composed(&x, activation),
+            );
+        }
+    }
+
+    #[test]
+    fn exact_gelu_is_accurate_in_its_range() {
+        let values: Vec<f32> = (-2000..2000).map(|i| i as f32 * 0.01).collect();
+        let x = Tensor::from_vec(values, 4000, &candle::Device::Cpu).unwrap();
+        let definition = x.to_dtype(candle::DType::F64).unwrap().gelu_erf().unwrap();
+        let ours = activate(&x, Activation::Gelu).unwrap();
+        let errors = (ours.to_dtype(candle::DType::F64).unwrap() - definition).unwrap();
+        for (error, x) in
+            errors.to_vec1::<f64>().unwrap().into_iter().zip(x.to_vec1::<f32>().unwrap())
+        {
+            assert!(error.abs() <= 2e-7 * f64::from(x.abs().max(1.)), "x = {x}: error {error}");
+        }
+        let extreme = Tensor::new(&[f32::NAN, f32::INFINITY, -100.], &candle::Device::Cpu).unwrap();
+        let extreme = activate(&extreme, Activation::Gelu).unwrap().to_vec1::<f32>().unwrap();
+        assert!(extreme[0].is_nan() && extreme[1].is_infinite() && extreme[2].abs() < 1e-30);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn read_input(row: &TableRow, context: &RowContext) -> Result<Importe
     Ok(imported)
 }
 
-/// Reads a response. A failed request is an empty answer.
+/// Reads a response. The answer to a failed request is empty.
 pub(super) fn read_output(row: &TableRow) -> Result<ImportedRow, String> {
     let body = row.field("response").and_then(|response| response.get("body"));
     let body = body.unwrap_or(&Value::Null);
@@ -49,8 +49,26 @@ pub(super) fn read_output(row: &TableRow) -> Result<ImportedRow, String> {
     Ok(ImportedRow {
         id: Some(custom_id(row)?),
         answers: vec![ImportedAnswer { model, text }],
+        failure: failure(row, body),
         ..ImportedRow::default()
     })
+}
+
+/// Returns why the server gave no answer; `None` if it did.
+fn failure(row: &TableRow, body: &Value) -> Option<String> {
+    let error =
+        [row.field("error"), body.get("error")].into_iter().flatten().find(|e| !e.is_null());
+    let status = row.field("response").and_then(|response| response.get("status_code"));
+    let status = status.and_then(Value::as_u64).filter(|status| *status >= 400);
+    if error.is_none() && status.is_none() {
+        return None;
+    }
+    let texts =
+        ["code", "message"].map(|key| error.and_then(|e| e.get(key)).and_then(Value::as_str));
+    let status = status.map(|status| format!("status {status}"));
+    let parts = status.as_deref().into_iter().chain(texts.into_iter().flatten());
+    let reason = parts.collect::<Vec<_>>().join(": ");
+    Some(if reason.is_empty() { "the server gave no reason".to_owned() } else { reason })
 }
 
 fn custom_id(row: &TableRow) -> Result<String, String> {

@@ -7,7 +7,7 @@ use candle::Result;
 use super::forward::{multiply_with_keys, split_weights, write_products, write_weights};
 use super::query_tile::QueryTile;
 use super::strided_matrix::{Previous, StridedMatrix, multiply_into};
-use super::token_heads::TokenHeads;
+use super::token_heads::{TokenHead, TokenHeads};
 use crate::reduce::sum_of_products;
 
 /// Gradients of queries, keys and values, in their shapes.
@@ -33,18 +33,16 @@ impl Gradients {
         scale: f32,
     ) -> Result<()> {
         let (mut weights, mut dscores) = (Vec::new(), Vec::new());
-        for head in 0..q.heads {
-            let key_head = head / (q.heads / k.heads);
-            let dout = upstream.matrix(&tile.queries, head)?;
-            write_weights(&mut weights, [q, k], tile, head, scale)?;
-            add_to_keys(&mut self.dv, &weights, dout, (v, key_head), tile)?;
-            write_products(&mut dscores, dout, (v, key_head), tile)?;
+        for (q, upstream) in (0..q.heads).map(|i| (q.head(i), upstream.head(i))) {
+            let (k, v) = (k.head_for_query(q), v.head_for_query(q));
+            let upstream = upstream.rows(&tile.queries)?;
+            write_weights(&mut weights, [q, k], tile, scale)?;
+            add_to_keys(&mut self.dv, &weights, upstream, v, tile)?;
+            write_products(&mut dscores, upstream, v, tile)?;
             softmax_backward(&weights, &mut dscores, tile.keys(), scale);
-            let start = tile.queries.start * q.token_size() + head * q.head_size;
-            let dq = self.dq.get_mut(start..).unwrap_or_default();
-            multiply_with_keys(dq, q.token_size(), &dscores, (k, key_head), tile)?;
-            let queries = q.matrix(&tile.queries, head)?;
-            add_to_keys(&mut self.dk, &dscores, queries, (k, key_head), tile)?;
+            let dq = self.dq.get_mut(q.offset(tile.queries.start)..).unwrap_or_default();
+            multiply_with_keys(dq, q.row_stride(), &dscores, k, tile)?;
+            add_to_keys(&mut self.dk, &dscores, q.rows(&tile.queries)?, k, tile)?;
         }
         Ok(())
     }
@@ -65,14 +63,13 @@ fn add_to_keys(
     gradients: &mut [f32],
     weights: &[f32],
     rows: StridedMatrix,
-    (keys, key_head): (&TokenHeads, usize),
+    keys: TokenHead,
     tile: &QueryTile,
 ) -> Result<()> {
     let [prefix, own] = split_weights(weights, tile)?;
     let mut add = |tokens: &Range<usize>, weights: StridedMatrix| {
-        let start = tokens.start * keys.token_size() + key_head * keys.head_size;
-        let gradients = gradients.get_mut(start..).unwrap_or_default();
-        multiply_into(gradients, keys.token_size(), [weights.transposed(), rows], Previous::Kept)
+        let gradients = gradients.get_mut(keys.offset(tokens.start)..).unwrap_or_default();
+        multiply_into(gradients, keys.row_stride(), [weights.transposed(), rows], Previous::Kept)
     };
     if !tile.prefix.is_empty() {
         add(&tile.prefix, prefix)?;

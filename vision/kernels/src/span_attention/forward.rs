@@ -4,7 +4,7 @@ use candle::Result;
 
 use super::query_tile::QueryTile;
 use super::strided_matrix::{Previous, StridedMatrix, multiply_into};
-use super::token_heads::TokenHeads;
+use super::token_heads::{TokenHead, TokenHeads};
 use crate::softmax::softmax_row;
 
 /// Computes the attention of all tiles.
@@ -19,12 +19,10 @@ pub(super) fn attend_tiles(
     let mut out = vec![0.0; q.tokens * q.token_size()];
     let mut weights = Vec::new();
     for tile in tiles {
-        for head in 0..q.heads {
-            let key_head = head / (q.heads / k.heads);
-            write_weights(&mut weights, [q, k], tile, head, scale)?;
-            let start = tile.queries.start * q.token_size() + head * q.head_size;
-            let out = out.get_mut(start..).unwrap_or_default();
-            multiply_with_keys(out, q.token_size(), &weights, (v, key_head), tile)?;
+        for q in (0..q.heads).map(|i| q.head(i)) {
+            write_weights(&mut weights, [q, k.head_for_query(q)], tile, scale)?;
+            let out = out.get_mut(q.offset(tile.queries.start)..).unwrap_or_default();
+            multiply_with_keys(out, q.row_stride(), &weights, v.head_for_query(q), tile)?;
         }
     }
     Ok(out)
@@ -34,13 +32,11 @@ pub(super) fn attend_tiles(
 /// prefix before those of the span. They replace the content of `weights`.
 pub(super) fn write_weights(
     weights: &mut Vec<f32>,
-    [q, k]: [&TokenHeads; 2],
+    [q, k]: [TokenHead; 2],
     tile: &QueryTile,
-    head: usize,
     scale: f32,
 ) -> Result<()> {
-    let queries = q.matrix(&tile.queries, head)?;
-    write_products(weights, queries, (k, head / (q.heads / k.heads)), tile)?;
+    write_products(weights, q.rows(&tile.queries)?, k, tile)?;
     for (i, row) in weights.chunks_exact_mut(tile.keys()).enumerate() {
         let (visible, later) = row.split_at_mut(tile.visible_keys(i));
         softmax_row(visible, scale);
@@ -54,17 +50,17 @@ pub(super) fn write_weights(
 pub(super) fn write_products(
     products: &mut Vec<f32>,
     rows: StridedMatrix,
-    (keys, key_head): (&TokenHeads, usize),
+    keys: TokenHead,
     tile: &QueryTile,
 ) -> Result<()> {
     let width = tile.keys();
     // The products replace all values.
     products.resize(tile.queries.len() * width, 0.0);
     if !tile.prefix.is_empty() {
-        let prefix = keys.matrix(&tile.prefix, key_head)?.transposed();
+        let prefix = keys.rows(&tile.prefix)?.transposed();
         multiply_into(products, width, [rows, prefix], Previous::Replaced)?;
     }
-    let own = keys.matrix(&tile.own, key_head)?.transposed();
+    let own = keys.rows(&tile.own)?.transposed();
     let products = products.get_mut(tile.prefix.len()..).unwrap_or_default();
     multiply_into(products, width, [rows, own], Previous::Replaced)
 }
@@ -74,16 +70,16 @@ pub(super) fn multiply_with_keys(
     out: &mut [f32],
     row_stride: usize,
     weights: &[f32],
-    (keys, key_head): (&TokenHeads, usize),
+    keys: TokenHead,
     tile: &QueryTile,
 ) -> Result<()> {
     let [prefix, own] = split_weights(weights, tile)?;
-    let own_keys = keys.matrix(&tile.own, key_head)?;
+    let own_keys = keys.rows(&tile.own)?;
     multiply_into(out, row_stride, [own, own_keys], Previous::Replaced)?;
     if tile.prefix.is_empty() {
         return Ok(());
     }
-    let prefix_keys = keys.matrix(&tile.prefix, key_head)?;
+    let prefix_keys = keys.rows(&tile.prefix)?;
     multiply_into(out, row_stride, [prefix, prefix_keys], Previous::Kept)
 }
 

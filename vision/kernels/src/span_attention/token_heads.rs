@@ -33,13 +33,41 @@ impl<'a> TokenHeads<'a> {
         self.heads * self.head_size
     }
 
-    /// Returns the values of one head of consecutive tokens: a row for each token.
-    pub(super) fn matrix(&self, tokens: &Range<usize>, head: usize) -> Result<StridedMatrix<'a>> {
-        let start = tokens.start * self.token_size() + head * self.head_size;
+    /// Returns one head of all tokens.
+    pub(super) fn head(&self, index: usize) -> TokenHead<'a> {
+        TokenHead { heads: *self, index }
+    }
+
+    /// Returns the head of these keys or values that a head of the queries attends to.
+    pub(super) fn head_for_query(&self, query_head: TokenHead) -> TokenHead<'a> {
+        self.head(query_head.index / (query_head.heads.heads / self.heads))
+    }
+}
+
+/// One head of the tokens of a tensor.
+#[derive(Clone, Copy)]
+pub(super) struct TokenHead<'a> {
+    heads: TokenHeads<'a>,
+    index: usize,
+}
+
+impl<'a> TokenHead<'a> {
+    /// Returns the values of consecutive tokens: a row for each token.
+    pub(super) fn rows(&self, tokens: &Range<usize>) -> Result<StridedMatrix<'a>> {
         StridedMatrix::new(
-            self.values.get(start..).unwrap_or_default(),
-            [tokens.len(), self.head_size],
-            [self.token_size(), 1],
+            self.heads.values.get(self.offset(tokens.start)..).unwrap_or_default(),
+            [tokens.len(), self.heads.head_size],
+            [self.row_stride(), 1],
         )
+    }
+
+    /// Returns the index of the first value of a token in the tensor.
+    pub(super) fn offset(&self, token: usize) -> usize {
+        token * self.row_stride() + self.index * self.heads.head_size
+    }
+
+    /// Returns the distance between the values of a token and those of the next one.
+    pub(super) fn row_stride(&self) -> usize {
+        self.heads.token_size()
     }
 }
