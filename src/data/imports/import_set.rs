@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::failed_requests::FailedRequests;
 use super::import_file::ImportFile;
 use super::imported_row::ImportedRow;
 use super::join::JoinedRows;
 use super::layouts::import_layout::ImportLayout;
 use super::layouts::post_prompt::PostPrompts;
 use super::model_names::name_models;
+use super::unanswered_requests::UnansweredRequests;
 use crate::data::cases::case::{Case, InputProblem, ProblemScope, UnscoredReason};
 use crate::data::cases::draft::{Draft, Drafts};
 use crate::data::cases::image_fields::is_ignored_image;
@@ -91,7 +91,7 @@ impl ImportSet {
         };
         let mut named: Vec<String> = Vec::new();
         let mut later: Vec<(u64, ImportedRow)> = Vec::new();
-        let mut failed = FailedRequests::default();
+        let mut failed = UnansweredRequests::default();
         for (line, row) in file.read_rows(file.context(self.images.as_deref(), false))? {
             let row = match row {
                 Ok(Some(row)) => row,

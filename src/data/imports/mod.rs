@@ -5,7 +5,6 @@
 
 pub mod case_writer;
 pub(crate) mod columns;
-mod failed_requests;
 mod folders;
 pub(crate) mod image_value;
 pub(crate) mod import_file;
@@ -16,6 +15,7 @@ mod layouts;
 mod model_names;
 pub mod question_images;
 pub(crate) mod rows;
+mod unanswered_requests;
 pub(crate) mod unknown_layout;
 
 pub use columns::column_roles::{AnswerColumn, ColumnEntry, ColumnRole, ColumnRoles};

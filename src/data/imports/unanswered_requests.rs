@@ -10,13 +10,13 @@ const SHOWN_CHARS: usize = 200;
 
 /// The number of failed requests of a file, and the first of them.
 #[derive(Debug, Default)]
-pub(super) struct FailedRequests {
+pub(super) struct UnansweredRequests {
     count: u64,
     /// Line and reason of the first one.
     first: Option<(u64, String)>,
 }
 
-impl FailedRequests {
+impl UnansweredRequests {
     /// Counts a row if its request failed.
     pub(super) fn add(&mut self, line: u64, row: &ImportedRow) {
         if let Some(reason) = &row.failure {
