@@ -156,7 +156,7 @@ def added_text(program):
             bounds = reading and reading["interval"]
             interval = f" ({100 * bounds[0]:.1f} to {100 * bounds[1]:.1f})" if bounds else ""
             cells.append(f"{100 * reading['value']:.1f}{interval}" if reading else "–")
-        row([measures[0][key]["title"], *cells])
+        row([measures[0][key]["title"].removesuffix(": win rate gained"), *cells])
 
 
 def words_of(text):
