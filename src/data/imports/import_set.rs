@@ -15,7 +15,7 @@ use super::unanswered_requests::UnansweredRequests;
 use crate::data::cases::case::{Case, InputProblem, ProblemScope, UnscoredReason};
 use crate::data::cases::draft::{Draft, Drafts};
 use crate::data::cases::image_fields::is_ignored_image;
-use crate::support::text::{escape_control_chars, format_count};
+use crate::support::text::{escape_start, format_count};
 
 /// Number of models that a note lists.
 const LISTED_MODELS: usize = 8;
@@ -253,7 +253,7 @@ impl ImportSet {
 
 /// Returns the start of a name or line, for notes.
 fn shown(text: &str) -> String {
-    escape_control_chars(&text.chars().take(SHOWN_CHARS).collect::<String>())
+    escape_start(text, SHOWN_CHARS)
 }
 
 fn to_draft(

@@ -10,7 +10,7 @@ use super::import_file::ImportFile;
 use super::imported_row::ImportedRow;
 use crate::data::cases::case::Response;
 use crate::data::cases::case::text_limits::MAX_RESPONSES;
-use crate::support::text::{escape_control_chars, format_count};
+use crate::support::text::{escape_control_chars, escape_start, format_count};
 
 /// Number of characters of a question that are compared and shown.
 const QUESTION_CHARS: usize = 400;
@@ -280,5 +280,5 @@ fn comparable(question: &str) -> String {
 }
 
 fn shown(question: &str) -> String {
-    escape_control_chars(&question.chars().take(SHOWN_CHARS).collect::<String>())
+    escape_start(question, SHOWN_CHARS)
 }

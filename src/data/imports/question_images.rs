@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use crate::data::cases::{Case, CaseSource, SourceOptions, open_questions};
-use crate::support::text::escape_control_chars;
+use crate::support::text::{escape_control_chars, escape_start};
 
 /// Number of characters of a question in messages.
 const SHOWN_CHARS: usize = 80;
@@ -95,5 +95,5 @@ fn is_same(question: &str, imported: &str) -> bool {
 }
 
 fn shown(question: &str) -> String {
-    escape_control_chars(&question.chars().take(SHOWN_CHARS).collect::<String>())
+    escape_start(question, SHOWN_CHARS)
 }

@@ -1,14 +1,14 @@
-//! Requests of a file that the server did not answer.
+//! Requests in an imported file that the server did not answer.
 
 use std::path::Path;
 
 use super::imported_row::ImportedRow;
-use crate::support::text::{escape_control_chars, format_count};
+use crate::support::text::{escape_start, format_count};
 
 /// Number of characters of a reason in the note.
 const SHOWN_CHARS: usize = 200;
 
-/// The number of failed requests of a file, and the first of them.
+/// The number of failed requests in a file, and the first of them.
 #[derive(Debug, Default)]
 pub(super) struct UnansweredRequests {
     count: u64,
@@ -28,13 +28,12 @@ impl UnansweredRequests {
     /// Returns a note for the user; `None` if no request failed.
     pub(super) fn note(&self, path: &Path) -> Option<String> {
         let (line, reason) = self.first.as_ref()?;
-        let reason: String = reason.chars().take(SHOWN_CHARS).collect();
         Some(format!(
             "{}: {} failed, the first in line {line}: {}\n\
              hint: send them again; pairs with these answers are not judged",
             path.display(),
             format_count(self.count, "request"),
-            escape_control_chars(&reason)
+            escape_start(reason, SHOWN_CHARS)
         ))
     }
 }

@@ -7,7 +7,7 @@ use super::columns::column_guess::{guess_roles, is_attribute, one_answer_per_row
 use super::columns::column_roles::{AnswerColumn, ColumnRoles};
 use super::import_file::FileSample;
 use super::rows::row_format::{first_line, object_fields};
-use crate::support::text::escape_control_chars;
+use crate::support::text::{escape_control_chars, escape_start};
 
 /// Maximum number of columns in the message.
 const LISTED_COLUMNS: usize = 40;
@@ -93,7 +93,7 @@ fn other_file_hint(path: &Path) -> String {
 }
 
 fn cut_name(name: &str) -> String {
-    escape_control_chars(&name.chars().take(NAME_CHARS).collect::<String>())
+    escape_start(name, NAME_CHARS)
 }
 
 /// Returns an example for `--columns`: the guessed roles and, if the question is known, all other

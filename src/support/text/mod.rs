@@ -28,6 +28,11 @@ pub fn escape_control_chars(text: &str) -> String {
     escaped
 }
 
+/// Returns the first characters of an untrusted text, escaped for one line of a terminal.
+pub(crate) fn escape_start(text: &str, characters: usize) -> String {
+    escape_control_chars(&text.chars().take(characters).collect::<String>())
+}
+
 /// Escapes the control characters of a text of several lines for a terminal, except line breaks and
 /// tabs.
 pub fn escape_for_terminal(text: &str) -> String {

@@ -27,12 +27,13 @@ const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 /// Coefficient of `x³` in the tanh approximation of GELU.
 const CUBIC_COEFFICIENT: f32 = 0.044_715;
 
-/// `√(1/2)` and `1 / √(2π)` in the normal distribution.
+/// `√(1/2)`: the error function of `x √(1/2)` gives `Φ(x)`.
 const SQRT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
+/// `1 / √(2π)`: the density of the standard normal distribution at 0.
 const NORMAL_PEAK: f32 = 0.398_942_3;
-/// Coefficients of the error function in Abramowitz and Stegun, formula 7.1.26: of `|x|`, and of the
-/// powers of `t`.
+/// `p` in formula 7.1.26 of Abramowitz and Stegun for the error function.
 const ERF_SCALE: f32 = 0.327_591_1;
+/// `a₁` to `a₅` in the same formula, the coefficients of the powers of `t`.
 const ERF_POWERS: [f32; 5] = [0.254_829_6, -0.284_496_74, 1.421_413_7, -1.453_152, 1.061_405_4];
 
 /// Applies an activation to every element. Differentiable.
@@ -71,7 +72,7 @@ impl GatedActivation {
         }
     }
 
-    /// Writes the gradient of `x` to `out`, from the gradient `grad` of the result.
+    /// Writes the gradient of the input `x` to `out`. `grad` is the gradient of the output.
     fn apply_backward(self, out: &mut [f32], x: &[f32], grad: &[f32]) {
         match self.0 {
             Activation::QuickGelu => apply_gate_backward(out, x, grad, quick_gelu_gate),
@@ -105,8 +106,8 @@ fn quick_gelu_gate(x: f32) -> (f32, f32) {
     (gate, 1.702 * gate * (1. - gate))
 }
 
-/// Returns the distribution function `Φ` of the standard normal distribution and its derivative, the
-/// density. `Φ` has an error below 2·10⁻⁷.
+/// Returns `Φ(x)`, the distribution function of the standard normal distribution, and its derivative,
+/// the density. The absolute error of `Φ` is below 2·10⁻⁷.
 #[inline]
 fn gelu_gate(x: f32) -> (f32, f32) {
     let bell = exp(-0.5 * x * x);

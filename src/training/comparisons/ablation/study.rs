@@ -162,8 +162,7 @@ mod tests {
     use crate::training::{RewardTokens, StageKind};
 
     fn base() -> TrainConfig {
-        let mini =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/assets/recipes/mini_with_preferences.toml");
+        let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");
         TrainConfig::read(mini.as_ref()).unwrap()
     }
 

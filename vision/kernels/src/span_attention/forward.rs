@@ -28,8 +28,8 @@ pub(super) fn attend_tiles(
     Ok(out)
 }
 
-/// Computes the attention weights of one head of a tile: a row for each query, with the keys of the
-/// prefix before those of the span. They replace the content of `weights`.
+/// Overwrites `weights` with the attention weights of one head of a tile. Each query has a row; the keys
+/// of the prefix come before those of the span.
 pub(super) fn write_weights(
     weights: &mut Vec<f32>,
     [q, k]: [TokenHead; 2],
@@ -45,8 +45,8 @@ pub(super) fn write_weights(
     Ok(())
 }
 
-/// Multiplies rows, one for each query of a tile, by the transposed keys or values of the tile. The
-/// result replaces the content of `products`.
+/// Multiplies rows, one for each query of a tile, by the transposed keys or values of the tile, and
+/// overwrites `products` with the result.
 pub(super) fn write_products(
     products: &mut Vec<f32>,
     rows: StridedMatrix,
