@@ -31,6 +31,7 @@ EVALUATED = [
 ]
 IMAGES = ["own", "blank", "exchanged"]
 SAMPLES = [1, 2, 4, 8]
+SAMPLED_PAIRS = 100
 AUDITED_PAIRS = 60
 AUDITED_PHANTOMS = 40
 READ_PAIRS = 500
@@ -98,8 +99,8 @@ def results(program):
 
 
 def samples(program):
-    runs = [figures_of(program.run(f"samples-{n}", "train", "eval", "--phantoms", 150, "--limit", 200, "--data",
-                                   program.data, "--samples", n)) for n in SAMPLES]
+    runs = [figures_of(program.run(f"samples-{n}", "train", "eval", "--phantoms", SAMPLED_PAIRS, "--limit",
+                                   SAMPLED_PAIRS, "--data", program.data, "--samples", n)) for n in SAMPLES]
     print("\n## Several samples\n")
     header(["better response preferred; flips", "n", *[f"{n} samples" for n in SAMPLES]])
     for name, _ in EVALUATED:
@@ -181,8 +182,9 @@ def unknown_words(program):
     file = answers_file(program, wrong_answers(program), READ_PAIRS)
     out = program.out / "read"
     if not (out / "run.json").exists():
-        command = [program.path, "judge", *slake_arguments(program, file), "--panel", program.panel, "--out", out]
-        subprocess.run([*map(str, command), "--progress", "none"], check=True, capture_output=True)
+        command = [program.path, "judge", *slake_arguments(program, file), "--panel", program.panel, "--out", out,
+                   "--max-unscored", "100", "--progress", "none"]
+        subprocess.run([str(part) for part in command], check=True, capture_output=True)
     known, unknown, analyses, preferred, pairs = known_words(program), {}, 0, 0.0, 0
     for line in (out / "records.jsonl").read_text().splitlines():
         record = json.loads(line)

@@ -283,13 +283,14 @@ mod tests {
 
     use super::*;
 
-    /// Indices of two stages in the configuration of the embedded panel.
+    /// Indices of two stages in the configuration.
     const POLISH: usize = 5;
     const HEADS: usize = 6;
 
-    /// Returns the error of the embedded panel's configuration after a change.
+    /// Returns the error of a configuration after a change.
     fn check_error(change: impl FnOnce(&mut TrainConfig)) -> String {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/mini/train.toml");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/recipes/mini_with_preferences.toml");
         let mut config = TrainConfig::read(&path).unwrap();
         change(&mut config);
         format!("{:#}", config.check().unwrap_err())

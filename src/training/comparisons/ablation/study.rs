@@ -162,8 +162,9 @@ mod tests {
     use crate::training::{RewardTokens, StageKind};
 
     fn base() -> TrainConfig {
-        let mini = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/mini/train.toml");
-        TrainConfig::read(mini.as_ref()).unwrap()
+        let path =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/assets/recipes/mini_with_preferences.toml");
+        TrainConfig::read(path.as_ref()).unwrap()
     }
 
     /// The preference stage of a variant, if it has one.

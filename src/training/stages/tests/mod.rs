@@ -167,7 +167,9 @@ fn train_twice(config: &TrainConfig, dir: &Path) -> TrainedTwice {
 
 /// Prepares a training with one small supervised stage.
 fn supervised(learning_rate: f64, out: &Path) -> TrainConfig {
-    let mut config = TrainConfig::read(&embedded_panel_file("train.toml")).unwrap();
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/recipes/mini_with_preferences.toml");
+    let mut config = TrainConfig::read(&path).unwrap();
     config.stages.drain(..2);
     config.stages.truncate(1);
     let stage = &mut config.stages[0];
