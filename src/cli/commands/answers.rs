@@ -90,6 +90,7 @@ pub(super) fn write_answers(args: &AnswersArgs, verbosity: Verbosity) -> Result<
     let mut summary = run.summary().clone();
     progress.finish();
     outside.note().iter().for_each(|note| progress.note(note));
+    writer.describe_other_models().iter().for_each(|note| progress.note(note));
     let usage = writer.usage();
     summary.set_usage(usage, args.answerer.requests.price.map(|prices| usage.cost(prices)));
     if !outcome? {

@@ -21,6 +21,9 @@ pub struct ServerReport {
     /// The name of the model in the answers, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answering_model: Option<String>,
+    /// Other names of models in later answers of the run.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub other_models: BTreeSet<String>,
     /// The engine.
     pub engine: String,
     /// The version of the engine, if it states one.
@@ -61,6 +64,21 @@ impl ServerReport {
         }
     }
 
+    /// Returns a note about answers that name another model than those of the handshake; `None` if there
+    /// are none.
+    pub fn describe_other_models(&self) -> Option<String> {
+        let Self { model, url, answering_model, other_models, .. } = self;
+        describe_other_models(other_models, answering_model.as_ref().unwrap_or(model), url)
+    }
+
+    /// Adds the names that an earlier command of the run got from this server.
+    pub fn add_earlier(&mut self, earlier: &[Self]) {
+        let is_same = |other: &&Self| other.url == self.url && other.model == self.model;
+        let names: Vec<String> =
+            earlier.iter().filter(is_same).flat_map(|other| other.other_models.clone()).collect();
+        self.other_models.extend(names);
+    }
+
     /// Describes the server in one line.
     pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or(String::new(), |version| format!(" {version}"));
@@ -84,6 +102,22 @@ impl ServerReport {
 /// tokens that a server did not state.
 pub(in crate::judging) fn default_true() -> bool {
     true
+}
+
+/// Describes answers that name another model than `expected`; `None` if there are none.
+pub(in crate::judging) fn describe_other_models(
+    names: &BTreeSet<String>,
+    expected: &str,
+    url: &str,
+) -> Option<String> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{url}: some answers name the model {}, not {expected}; the server may have changed its model \
+             during the run",
+            names.join(", ")
+        )
+    })
 }
 
 /// Describes whether a server confirms the name of its model, as the end of a line; empty if it does.

@@ -101,6 +101,12 @@ pub trait TextWriter {
     /// Returns the requests and tokens so far, those of earlier commands included.
     fn usage(&self) -> ServerUsage;
 
+    /// Returns a note about answers that name another model than those before the first question; `None` if
+    /// there are none.
+    fn describe_other_models(&self) -> Option<String> {
+        None
+    }
+
     /// Counts the requests of earlier commands.
     fn add_earlier_usage(&mut self, earlier: EarlierUsage);
 }

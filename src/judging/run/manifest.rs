@@ -195,6 +195,16 @@ impl Manifest {
         Some(EarlierUsage { usage, jobs: self.counts.records })
     }
 
+    /// Updates the reports of the servers. Names of other models in answers to this command and to
+    /// `earlier` ones stay.
+    pub fn update_servers(&mut self, judge: &dyn Judge, earlier: &[ServerReport]) {
+        let known = std::mem::replace(&mut self.servers, judge.servers());
+        for server in &mut self.servers {
+            server.add_earlier(&known);
+            server.add_earlier(earlier);
+        }
+    }
+
     /// Returns true if the command that wrote this was killed while it sent requests, so that they are not
     /// counted.
     pub fn lacks_usage(&self) -> bool {

@@ -136,6 +136,7 @@ async fn connect_members(
                 capabilities,
                 token_constraint: tokens.clone(),
                 usage: Arc::clone(usage),
+                other_models: Arc::default(),
                 requests_label_mass: settings.requests_label_mass,
                 text_only,
             };

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::endpoint::ServedModel;
 use super::endpoint::engine::ServingEngine;
 use super::exchange::message::{ContentPart, content_parts};
+use super::exchange::model_names::OtherModelNames;
 use super::exchange::read_rating::ReadRating;
 use super::exchange::read_reply::{quote, read_reply};
 use super::exchange::reply::Reply;
@@ -26,6 +27,7 @@ use super::member_errors::{to_member_error, unscored};
 use super::transport::Transport;
 use super::transport::usage::UsageCounter;
 use crate::data::cases::UnscoredReason;
+use crate::judging::judge::server_report::ServerReport;
 use crate::judging::judge::{MemberError, Unscored};
 
 /// A member of a panel that a server runs.
@@ -41,6 +43,8 @@ pub(super) struct ServedMember {
     pub(super) token_constraint: Option<Arc<TokenConstraint>>,
     /// The counts of all members.
     pub(super) usage: Arc<UsageCounter>,
+    /// Names of other models in its answers; members with the same model share them.
+    pub(super) other_models: Arc<OtherModelNames>,
     /// True to request the label mass of every score if the server excludes other tokens before it
     /// returns probabilities.
     pub(super) requests_label_mass: bool,
@@ -91,7 +95,16 @@ impl ServedMember {
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(|error| to_member_error(error, "evaluation", &self.model))?;
         self.usage.add(&reply);
+        let report = &self.capabilities.report;
+        let expected = report.answering_model.as_ref().unwrap_or(&report.model);
+        self.other_models.add(expected, &reply);
         Ok(reply)
+    }
+
+    /// Returns what the handshake found, and the names of other models in later answers.
+    pub(super) fn report(&self) -> ServerReport {
+        let other_models = self.other_models.names();
+        ServerReport { other_models, ..self.capabilities.report.clone() }
     }
 
     /// Requests the token at the place of a score without a constraint, and returns the probability of

@@ -92,9 +92,9 @@ impl ServedPanel {
     pub(super) fn reports(&self) -> Vec<ServerReport> {
         let mut reports: Vec<ServerReport> = Vec::new();
         for member in self.served_members() {
-            let report = &member.capabilities.report;
-            if !reports.contains(report) {
-                reports.push(report.clone());
+            let report = member.report();
+            if !reports.contains(&report) {
+                reports.push(report);
             }
         }
         reports

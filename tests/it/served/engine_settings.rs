@@ -78,6 +78,8 @@ pub(crate) enum EngineFlaw {
     StatesNoTokens,
     /// It states no tokens after the handshake.
     HidesTokensLater,
+    /// Its answers name the model `other` after the handshake.
+    ChangesModelLater,
     /// It rejects the key after the handshake.
     RejectsKeyLater,
     /// It redirects to another address.

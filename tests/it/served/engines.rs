@@ -224,3 +224,25 @@ fn model_that_no_list_names_is_not_verified() {
         assert_eq!(server["answering_model"].as_str(), answers_as.filter(|name| !name.is_empty()));
     }
 }
+
+#[test]
+fn change_of_the_model_during_a_run_is_noted() {
+    let settings = EngineSettings {
+        owner: "someone",
+        flaws: &[EngineFlaw::ChangesModelLater],
+        ..EngineSettings::default()
+    };
+    let engine = MockEngine::start(settings);
+    let folder = Folder::with_cases(1);
+    let result = judge(&folder, &engine, "out", &[]);
+    assert_eq!(result.exit_code, 0, "{}", result.stderr);
+    let note =
+        "some answers name the model other, not judge; the server may have changed its model";
+    assert!(result.stderr.contains(note), "{}", result.stderr);
+    let others = || folder.manifest("out")["servers"][0]["other_models"].clone();
+    assert_eq!(others(), serde_json::json!(["other"]));
+    // A command that sends no request keeps what the earlier one found.
+    let again = judge(&folder, &engine, "out", &[]);
+    assert_eq!(again.exit_code, 0, "{}", again.stderr);
+    assert_eq!(others(), serde_json::json!(["other"]));
+}

@@ -333,7 +333,9 @@ impl Shared {
             .then(|| json!({"prompt_tokens": prompt_tokens, "completion_tokens": parts.len()}));
         let message = json!({"role": "assistant", "content": content});
         let choice = CompletionChoice { index: 0, finish_reason, message, logprobs };
-        let model = self.settings.answers_as.map_or(body["model"].clone(), Value::from);
+        let is_changed = is_later && self.settings.has(EngineFlaw::ChangesModelLater);
+        let answers_as = self.settings.answers_as.or(is_changed.then_some("other"));
+        let model = answers_as.map_or(body["model"].clone(), Value::from);
         serde_json::to_string(&Completion { model, choices: [choice], usage }).unwrap()
     }
 }

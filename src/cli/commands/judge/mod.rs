@@ -27,6 +27,7 @@ use crate::data::cases::CaseSource;
 use crate::data::images::ImageReader;
 use crate::data::images::outside_images::OutsideImages;
 use crate::judging::judge::Judge;
+use crate::judging::judge::server_report::ServerReport;
 use crate::judging::run::journal::damaged::DAMAGED_FILE;
 use crate::judging::run::journal::superseded::SUPERSEDED_FILE;
 use crate::judging::run::journal::{Journal, RECORDS};
@@ -107,6 +108,8 @@ fn judge_source(
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
     manifest.usage = earlier_usage.map(|earlier| earlier.usage);
+    let earlier_servers = earlier.as_ref().map(|earlier| earlier.servers.as_slice());
+    manifest.update_servers(judge.as_ref(), earlier_servers.unwrap_or_default());
     let merged = earlier.as_ref().filter(|run| run.judge_sha256 == manifest.judge_sha256);
     let is_partial_merge =
         merged.is_some_and(|run| run.is_merged() && run.status != RunStatus::Done);
@@ -183,6 +186,7 @@ impl JudgeRun<'_> {
         // stays, so that every command that reads the run says so.
         let records_digest = self.lost_digest.or(found_digest);
         self.manifest.usage = self.judge.usage();
+        self.manifest.update_servers(self.judge.as_ref(), &[]);
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         let is_paid = self.manifest.usage.is_some_and(|usage| usage.requests > 0);
@@ -195,6 +199,8 @@ impl JudgeRun<'_> {
         let is_complete = outcome?;
         written?;
         note_cost(&self.progress, args, self.manifest.usage);
+        let renamed = self.manifest.servers.iter().filter_map(ServerReport::describe_other_models);
+        renamed.for_each(|note| self.progress.note(&note));
         if !is_complete {
             self.progress.note(&format!(
                 "interrupted after {}; run the same command to resume",

@@ -3,6 +3,7 @@
 pub(super) mod constraint;
 pub(super) mod json_text;
 pub(super) mod message;
+pub(super) mod model_names;
 pub(super) mod plain_text;
 pub(super) mod read_rating;
 pub(super) mod read_reply;

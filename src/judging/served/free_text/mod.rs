@@ -13,11 +13,13 @@ use self::text_client::TextClient;
 pub use self::text_server::TextServer;
 use super::budget::{Budget, Spending, unknown_cost};
 use super::endpoint::ServedModel;
+use super::exchange::model_names::OtherModelNames;
 use super::handshake::{test_text_model, to_run_error};
 use super::image_urls::ImageUrls;
 use super::request_queue::RequestQueue;
 use super::transport::usage::UsageCounter;
 use super::transport::{RequestLimits, Transport};
+use crate::judging::judge::server_report::describe_other_models;
 use crate::judging::judge::server_usage::{EarlierUsage, ServerUsage};
 use crate::judging::judge::text_writer::{
     FinishedText, TextRequest, TextSampling, TextWriter, WriterSettings, WrittenText,
@@ -69,6 +71,7 @@ impl ServedWriter {
             options,
             images: ImageUrls::default(),
             usage: UsageCounter::default(),
+            other_models: OtherModelNames::default(),
         };
         Ok(Self { client: Arc::new(client), limits, budget, queue })
     }
@@ -127,6 +130,11 @@ impl TextWriter for ServedWriter {
 
     fn usage(&self) -> ServerUsage {
         self.client.usage.usage()
+    }
+
+    fn describe_other_models(&self) -> Option<String> {
+        let TextClient { server, other_models, .. } = self.client.as_ref();
+        describe_other_models(&other_models.names(), server.expected_name(), &server.url)
     }
 
     fn add_earlier_usage(&mut self, earlier: EarlierUsage) {

@@ -13,6 +13,7 @@ use crate::judging::judge::MemberError;
 use crate::judging::judge::text_writer::{TextRequest, WrittenText};
 use crate::judging::served::endpoint::ServedModel;
 use crate::judging::served::exchange::message::content_parts;
+use crate::judging::served::exchange::model_names::OtherModelNames;
 use crate::judging::served::exchange::read_reply::quote;
 use crate::judging::served::exchange::reply::Reply;
 use crate::judging::served::exchange::request::{CHAT_PATH, render_body};
@@ -30,6 +31,7 @@ pub(super) struct TextClient {
     pub(super) options: TextOptions,
     pub(super) images: ImageUrls,
     pub(super) usage: UsageCounter,
+    pub(super) other_models: OtherModelNames,
 }
 
 impl TextClient {
@@ -55,6 +57,7 @@ impl TextClient {
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(|error| to_member_error(error, "answer", &self.model))?;
         self.usage.add(&reply);
+        self.other_models.add(self.server.expected_name(), &reply);
         read_text(&reply)
     }
 

@@ -38,6 +38,11 @@ pub struct TextServer {
 }
 
 impl TextServer {
+    /// Returns the name of the model in the answers of the handshake.
+    pub(super) fn expected_name(&self) -> &str {
+        self.answering_model.as_ref().unwrap_or(&self.model)
+    }
+
     /// Describes the server on one line.
     pub fn describe(&self) -> String {
         let Self { model, url, engine, .. } = self;

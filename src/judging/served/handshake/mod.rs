@@ -126,6 +126,7 @@ pub(super) async fn shake_hands(
         engine: engine.name().to_owned(),
         is_model_verified: lists_model,
         answering_model: first.model.clone().filter(|name| *name != model.model),
+        other_models: BTreeSet::new(),
         version,
         fingerprint: first.fingerprint.clone(),
         context,
