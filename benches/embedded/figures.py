@@ -102,7 +102,7 @@ def samples(program):
     runs = [figures_of(program.run(f"samples-{n}", "train", "eval", "--phantoms", SAMPLED_PAIRS, "--limit",
                                    SAMPLED_PAIRS, "--data", program.data, "--samples", n)) for n in SAMPLES]
     print("\n## Several samples\n")
-    header(["better response preferred; flips", "n", *[f"{n} samples" for n in SAMPLES]])
+    header(["better response preferred; flips", "n", *[f"{n} sample{'s' * (n > 1)}" for n in SAMPLES]])
     for name, _ in EVALUATED:
         cells = [f"{percent(run[name, 'own']['preferred'])}; {percent(run[name, 'own']['flips'], True)}" for run in runs]
         row([name, str(runs[0][name, "own"]["preferred"]["n"]), *cells])

@@ -85,7 +85,7 @@ fn case_folder_continues_after_every_problem() {
     assert_eq!(cases[0].extra["more"], 1);
     assert_eq!(model_names(&cases[3]), ["p", "q"]);
     let found: Vec<_> = problems.iter().map(|p| (p.line, p.id.as_deref().unwrap_or("-"))).collect();
-    assert_eq!(found, [(2, "b"), (4, "c"), (5, "a"), (7, "5"), (9, "7"), (2, "-")]);
+    assert_eq!(found, [(2, "b"), (4, "c"), (5, "a (cases.jsonl:5)"), (7, "5"), (9, "7"), (2, "-")]);
     assert!(problems[5].file.ends_with("answers/p.jsonl"));
     assert!(problems[2].message.contains("line 1 and on line 5"), "{}", problems[2]);
     assert!(problems[4].message.contains("none of the 2 models"), "{}", problems[4]);

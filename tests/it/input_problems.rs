@@ -359,3 +359,29 @@ fn messages_about_long_input_are_short() {
     let output = folder.run(&["agree", "out", "--labels", "labels.csv"]);
     assert!(output.exit_code == 2 && output.stderr.len() < 2000, "{}", output.stderr.len());
 }
+
+/// Commands that read records accept a run in which an id is used twice.
+#[test]
+fn records_of_a_repeated_id_differ() {
+    let folder = Folder::empty();
+    let case = json!({"id": "c", "image": null, "question": "Which side?", "responses":
+        [{"model": "a", "text": "left"}, {"model": "b", "text": "right"}]});
+    let other = json!({"id": "d", "image": null, "question": "Which side?", "responses":
+        [{"model": "a", "text": "right"}, {"model": "b", "text": "left"}]});
+    folder.write("cases/cases.jsonl", &format!("{case}\n{case}\n{other}\n{case}\n"));
+    for form in ["pair", "single"] {
+        let output = folder.judge(form, &["--form", form]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        let mut ids: Vec<String> = (folder.records(form).iter())
+            .map(|record| record["case"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids, ["c", "c (cases.jsonl:2)", "c (cases.jsonl:4)", "d"]);
+        for command in ["rank", "report"] {
+            let more: &[&str] = if command == "report" { &["--out", "report.md"] } else { &[] };
+            let output = folder.run(&[&[command, form], more].concat());
+            assert_eq!(output.exit_code, 0, "{command}: {}", output.stderr);
+        }
+    }
+}

@@ -118,6 +118,8 @@ mod layering;
 #[cfg(test)]
 mod length_control;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod lists;
 #[cfg(test)]
 mod long_responses;

@@ -36,12 +36,12 @@ const PANICS: [&str; 6] =
 const PRINTS: [&str; 3] = ["print!(", "println!(", "dbg!("];
 const MACHINE_PATHS: [&str; 5] = ["/home/", "/root/", "/tmp/", "/Users/", "C:\\"];
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Returns the paths of all source files, relative to the root.
-fn source_files() -> Vec<PathBuf> {
+pub(crate) fn source_files() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
     while let Some(folder) = folders.pop() {

@@ -1,6 +1,7 @@
 //! Completes drafts to cases, by the same rules for every layout.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
@@ -81,7 +82,17 @@ impl CaseAssembler {
             reference: case.reference.as_deref().filter(|_| lacks_responses).map(Box::from),
             ..InputProblem::parse_error(&file, case.line, short_id(case), message)
         };
-        let completed = self.complete(&mut case, &keys, &mut field_problems);
+        let completed = match self.register_id(&case) {
+            Some(first) => {
+                let message = format!(
+                    "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
+                    case.line
+                );
+                case.id = unique_id(&case, &file);
+                Err(message.into())
+            }
+            None => self.complete(&mut case, &keys, &mut field_problems),
+        };
         let ignored_fields = field_problems.into_iter().map(|message| RemovedResponse {
             message,
             scope: ProblemScope::Response { model: None, pairs: Box::default() },
@@ -113,13 +124,6 @@ impl CaseAssembler {
         keys: &[String],
         field_problems: &mut Vec<String>,
     ) -> Result<Vec<RemovedResponse>, CaseError> {
-        if let Some(first) = self.register_id(case) {
-            let message = format!(
-                "the id is used twice: on line {first} and on line {}\nhint: ids must be unique",
-                case.line
-            );
-            return Err(message.into());
-        }
         check_name_length(&case.id, "the id")?;
         self.match_counts.count_case(&self.answers, keys);
         check_text_length(&case.question, "the question")?;
@@ -203,6 +207,13 @@ impl From<String> for CaseError {
     fn from(message: String) -> Self {
         Self { message, lacks_responses: false }
     }
+}
+
+/// Returns the id of a case whose own id another one has: its records must not look like records of the
+/// other case.
+fn unique_id(case: &Case, file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default();
+    format!("{} ({}:{})", case.id, name.display(), case.line)
 }
 
 /// Returns the id of a case for messages; `None` if it is too long for them.
@@ -290,7 +301,7 @@ mod tests {
         assert!(finish(&mut assembly, draft("y", 4, &two)).is_ok());
         let problem = finish(&mut assembly, draft("x", 9, &two)).unwrap_err();
         assert!(problem.message.contains("line 3 and on line 9"), "{problem}");
-        assert_eq!((problem.line, problem.id.as_deref()), (9, Some("x")));
+        assert_eq!((problem.line, problem.id.as_deref()), (9, Some("x (cases.jsonl:9)")));
     }
 
     #[test]

@@ -195,14 +195,18 @@ impl Manifest {
         Some(EarlierUsage { usage, jobs: self.counts.records })
     }
 
-    /// Updates the reports of the servers. Names of other models in answers to this command and to
-    /// `earlier` ones stay.
-    pub fn update_servers(&mut self, judge: &dyn Judge, earlier: &[ServerReport]) {
+    /// Updates the reports and the usage of the servers. Names of other models in earlier answers stay.
+    pub fn update_servers(&mut self, judge: &dyn Judge) {
+        self.usage = judge.usage();
         let known = std::mem::replace(&mut self.servers, judge.servers());
-        for server in &mut self.servers {
-            server.add_earlier(&known);
-            server.add_earlier(earlier);
-        }
+        self.servers.iter_mut().for_each(|server| server.add_earlier(&known));
+    }
+
+    /// Takes over what servers answered in an earlier command of the run.
+    pub fn continue_run(&mut self, earlier: Option<&Self>, usage: Option<EarlierUsage>) {
+        self.usage = usage.map(|earlier| earlier.usage);
+        let known = earlier.map(|earlier| earlier.servers.as_slice()).unwrap_or_default();
+        self.servers.iter_mut().for_each(|server| server.add_earlier(known));
     }
 
     /// Returns true if the command that wrote this was killed while it sent requests, so that they are not

@@ -107,9 +107,7 @@ fn judge_source(
     manifest.shard = shard.as_ref().map(|shard| shard.info.clone());
     manifest.warning = panel_warning(judge.as_ref(), &args.source, args.limit)?;
     manifest.records_digest = lost_digest;
-    manifest.usage = earlier_usage.map(|earlier| earlier.usage);
-    let earlier_servers = earlier.as_ref().map(|earlier| earlier.servers.as_slice());
-    manifest.update_servers(judge.as_ref(), earlier_servers.unwrap_or_default());
+    manifest.continue_run(earlier.as_ref(), earlier_usage);
     let merged = earlier.as_ref().filter(|run| run.judge_sha256 == manifest.judge_sha256);
     let is_partial_merge =
         merged.is_some_and(|run| run.is_merged() && run.status != RunStatus::Done);
@@ -185,8 +183,7 @@ impl JudgeRun<'_> {
         // A record that was edited with its checksum looks like one of this run. The earlier digest
         // stays, so that every command that reads the run says so.
         let records_digest = self.lost_digest.or(found_digest);
-        self.manifest.usage = self.judge.usage();
-        self.manifest.update_servers(self.judge.as_ref(), &[]);
+        self.manifest.update_servers(self.judge.as_ref());
         self.manifest.finish(&outcome, &RunEnd { tally: &tally, records_digest, seconds });
         let written = self.manifest.write(&args.out);
         let is_paid = self.manifest.usage.is_some_and(|usage| usage.requests > 0);

@@ -42,6 +42,7 @@ pub fn train(
     progress: &TrainingProgress,
 ) -> Result<bool> {
     let _lock = claim_folder(config, &paths.out)?;
+    progress.note_once("reading the data and preparing the tokenizer");
     let sampler = load_sampler(config, paths.data.as_deref())?;
     check_same_data(&DataDigests::of_training(config, &sampler)?, &paths.out)?;
     let tokenizer = load_tokenizer(config, initial_model, &sampler, &paths.out)?;
