@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::tidy::{root, source_files};
 
@@ -23,25 +23,13 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
     links.filter(|target| !target.contains("://") && !target.contains(char::is_whitespace))
 }
 
-/// Resolves `..` without the file system.
-fn normalize(path: &Path) -> PathBuf {
-    let mut parts = Vec::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(parts.pop()),
-            Component::CurDir => {}
-            part => parts.push(part),
-        }
-    }
-    parts.into_iter().collect()
-}
-
 #[test]
 fn links_lead_to_files_and_headings() {
     let is_markdown = |path: &PathBuf| path.extension().is_some_and(|end| end == "md");
     let texts: BTreeMap<PathBuf, String> = (source_files().into_iter().filter(is_markdown))
         .map(|path| (path.clone(), fs::read_to_string(root().join(&path)).unwrap()))
         .collect();
+    let base = root().canonicalize().unwrap();
     let mut dead = Vec::new();
     let mut links = 0;
     for (file, text) in &texts {
@@ -49,9 +37,12 @@ fn links_lead_to_files_and_headings() {
             links += 1;
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
             let folder = file.parent().unwrap_or(Path::new(""));
-            let path = if path.is_empty() { file.clone() } else { normalize(&folder.join(path)) };
-            let has_anchor = || texts.get(&path).is_none_or(|text| anchors(text).contains(anchor));
-            if !root().join(&path).exists() || (!anchor.is_empty() && !has_anchor()) {
+            let linked = if path.is_empty() { file.clone() } else { folder.join(path) };
+            let found = base.join(linked).canonicalize();
+            let text =
+                found.as_ref().ok().and_then(|path| texts.get(path.strip_prefix(&base).ok()?));
+            let lacks_anchor = text.is_some_and(|text| !anchors(text).contains(anchor));
+            if found.is_err() || (!anchor.is_empty() && lacks_anchor) {
                 dead.push(format!("{}: {target}", file.display()));
             }
         }

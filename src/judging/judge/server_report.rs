@@ -64,11 +64,14 @@ impl ServerReport {
         }
     }
 
-    /// Returns a note about answers that name another model than those of the handshake; `None` if there
-    /// are none.
+    /// Returns the name of the model in the answers of the handshake.
+    pub(in crate::judging) fn expected_name(&self) -> &str {
+        self.answering_model.as_ref().unwrap_or(&self.model)
+    }
+
+    /// Returns a note if later answers name a different model than the handshake.
     pub fn describe_other_models(&self) -> Option<String> {
-        let Self { model, url, answering_model, other_models, .. } = self;
-        describe_other_models(other_models, answering_model.as_ref().unwrap_or(model), url)
+        describe_other_models(&self.other_models, self.expected_name(), &self.url)
     }
 
     /// Adds the names that an earlier command of the run got from this server.
@@ -104,7 +107,7 @@ pub(in crate::judging) fn default_true() -> bool {
     true
 }
 
-/// Describes answers that name another model than `expected`; `None` if there are none.
+/// Returns a note that answers gave `names` for their model instead of `expected`; `None` without names.
 pub(in crate::judging) fn describe_other_models(
     names: &BTreeSet<String>,
     expected: &str,

@@ -101,8 +101,7 @@ pub trait TextWriter {
     /// Returns the requests and tokens so far, those of earlier commands included.
     fn usage(&self) -> ServerUsage;
 
-    /// Returns a note about answers that name another model than those before the first question; `None` if
-    /// there are none.
+    /// Returns a note if answers name a different model than before the first question.
     fn describe_other_models(&self) -> Option<String> {
         None
     }

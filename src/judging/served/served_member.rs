@@ -95,9 +95,7 @@ impl ServedMember {
         let reply = self.transport.post(CHAT_PATH, body, Reply::parse).await;
         let reply = reply.map_err(|error| to_member_error(error, "evaluation", &self.model))?;
         self.usage.add(&reply);
-        let report = &self.capabilities.report;
-        let expected = report.answering_model.as_ref().unwrap_or(&report.model);
-        self.other_models.add(expected, &reply);
+        self.other_models.add(self.capabilities.report.expected_name(), &reply);
         Ok(reply)
     }
 

@@ -27,7 +27,7 @@ const SQRT_2_OVER_PI: f32 = 0.797_884_6;
 /// Coefficient of `x³` in the tanh approximation of GELU.
 const CUBIC_COEFFICIENT: f32 = 0.044_715;
 
-/// `√(1/2)`: the error function of `x √(1/2)` gives `Φ(x)`.
+/// `√(1/2)`, as in `Φ(x) = (1 + erf(x √(1/2))) / 2`.
 const SQRT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
 /// `1 / √(2π)`: the density of the standard normal distribution at 0.
 const NORMAL_PEAK: f32 = 0.398_942_3;

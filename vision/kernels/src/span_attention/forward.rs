@@ -45,8 +45,8 @@ pub(super) fn write_weights(
     Ok(())
 }
 
-/// Multiplies rows, one for each query of a tile, by the transposed keys or values of the tile, and
-/// overwrites `products` with the result.
+/// Overwrites `products` with the product of `rows` (one per query of the tile) and the transposed keys
+/// or values of the tile.
 pub(super) fn write_products(
     products: &mut Vec<f32>,
     rows: StridedMatrix,
