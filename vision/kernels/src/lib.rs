@@ -33,6 +33,7 @@ mod span_attention;
 mod swiglu;
 #[cfg(test)]
 mod tests;
+mod tile_product;
 
 pub use activation::{Activation, activate};
 pub use attention::{AttendedSequence, AttentionSettings, KeyValueBlock, attend};
@@ -45,10 +46,11 @@ pub use gpu::{AttentionPass, CacheShape, DeviceCache, NewHeads, PassSequence};
 pub use layer_norm::LayerNorm;
 pub use linear::linear;
 pub use matmul::matmul_transposed;
-pub use matrix::{BLOCK_TYPES, Matrix, dequantize_rows};
+pub use matrix::{BLOCK_TYPES, Matrix, ROUNDED_SUFFIX, dequantize_rows};
 pub use reduce::sum_of_products;
 pub use residual::add_to_sum;
 pub use rms_norm::{rms_norm, rms_norm_to};
 pub use softmax::{softmax, softmax_row};
 pub use span_attention::{CausalSpan, attend_spans};
 pub use swiglu::swiglu;
+pub use tile_product::{flush_tiny_weights, has_tile_unit};

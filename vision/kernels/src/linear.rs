@@ -4,7 +4,7 @@ use candle::{Result, Tensor};
 
 use crate::elements::MAX_UNSPLIT_LENGTH;
 use crate::matmul::matmul_transposed;
-use crate::row_product::multiply_by_rows;
+use crate::row_product::{WeightOrder, multiply_by_rows};
 
 /// Largest product, in values, for which the matrix kernel may change the order of addition.
 ///
@@ -23,7 +23,7 @@ const MAX_REORDERED_VALUES: usize = 256;
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`), `bias` (`c_out`) → (n, `c_out`).
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let y = if x.device().is_cpu() && !(x.track_op() || weight.track_op()) {
-        match multiply_by_rows(x, weight, None)? {
+        match multiply_by_rows(x, weight, WeightOrder::Dense)? {
             Some(y) => y,
             None => matmul_batch_invariant(x, &weight.t()?)?,
         }
@@ -57,7 +57,6 @@ pub(crate) fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tens
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row_product::multiply_by_rows;
     use candle::{DType, Device};
 
     /// Processors without the kernel use the general one.
@@ -70,7 +69,7 @@ mod tests {
                 let w = w.to_dtype(dtype)?;
                 for n in [1, 2, 3, 4, 5, 7, 33, 70] {
                     let x = x.narrow(0, 70 - n, n)?;
-                    let Some(got) = multiply_by_rows(&x, &w, None)? else {
+                    let Some(got) = multiply_by_rows(&x, &w, WeightOrder::Dense)? else {
                         return Ok(());
                     };
                     let want = matmul_batch_invariant(&x, &w.t()?)?;

@@ -11,7 +11,8 @@ use crate::byte_product::{
     arranged_shape, has_byte_products, multiply_by_panels, select_panel_rows,
 };
 use crate::linear::linear;
-use crate::row_product::multiply_by_rows;
+use crate::row_product::{WeightOrder, multiply_by_rows};
+use crate::tile_product::multiply_rounded;
 
 /// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
 const CHUNK_VALUES: usize = 1 << 18;
@@ -21,6 +22,9 @@ const CHUNK_VALUES: usize = 1 << 18;
 pub enum Matrix {
     /// Floating-point values.
     Dense(Tensor),
+    /// Values in bf16 on the CPU. Products round their inputs to bf16, and are faster then: one
+    /// instruction of a processor with AMX multiplies 512 pairs of values. Not for training.
+    Rounded(Tensor),
     /// Quantised blocks, in the order of [`arrange_blocks`](crate::arrange_blocks). The matrix takes
     /// about the memory of its file. Products with `Q8_0` and `Q4K` blocks are computed with 8-bit
     /// integers. Those with other blocks dequantise a few rows at a time, and are bit-identical to
@@ -34,6 +38,9 @@ pub enum Matrix {
         shape: (usize, usize),
     },
 }
+
+/// Suffix of the names of tensors that [`Matrix::load`] loads as [`Matrix::Rounded`].
+pub const ROUNDED_SUFFIX: &str = "rounded";
 
 /// Supported block types, and the suffix of the names of tensors in that type.
 pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
@@ -50,8 +57,13 @@ pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
 ];
 
 impl Matrix {
-    /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`].
+    /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`], or its
+    /// values from `name` with [`ROUNDED_SUFFIX`].
     pub fn load(vb: &VarBuilder, (rows, columns): (usize, usize), name: &str) -> Result<Self> {
+        let rounded = format!("{name}.{ROUNDED_SUFFIX}");
+        if vb.contains_tensor(&rounded) {
+            return vb.get((rows, columns), &rounded).map(Self::Rounded);
+        }
         for (block_type, suffix) in BLOCK_TYPES {
             let packed = format!("{name}.{suffix}");
             if vb.contains_tensor(&packed) {
@@ -75,6 +87,7 @@ impl Matrix {
     pub fn placement(&self) -> (DType, Device) {
         match self {
             Self::Dense(weight) => (weight.dtype(), weight.device().clone()),
+            Self::Rounded(weight) => (DType::F32, weight.device().clone()),
             Self::Blocks { bytes, .. } => (DType::F32, bytes.device().clone()),
         }
     }
@@ -86,19 +99,17 @@ impl Matrix {
     pub fn linear(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let (bytes, block_type, shape) = match self {
             Self::Dense(weight) => return linear(x, weight, bias),
+            Self::Rounded(weight) => return with_bias(multiply_rounded(x, weight)?, bias),
             Self::Blocks { bytes, block_type, shape } => (bytes, *block_type, *shape),
         };
         let y = if has_byte_products(block_type) {
             multiply_by_panels(x, bytes, block_type, shape)?
-        } else if let Some(y) = multiply_by_rows(x, bytes, Some(block_type))? {
+        } else if let Some(y) = multiply_by_rows(x, bytes, WeightOrder::Blocks(block_type))? {
             y
         } else {
             Self::multiply_blocks(x, bytes, block_type, shape.1)?
         };
-        match bias {
-            Some(bias) => y.broadcast_add(bias),
-            None => Ok(y),
-        }
+        with_bias(y, bias)
     }
 
     /// Computes `x · matrixᵀ`, a few rows of the matrix at a time.
@@ -129,7 +140,7 @@ impl Matrix {
     /// n indices → (n, `c_in`).
     pub fn select_rows(&self, indices: &[u32]) -> Result<Tensor> {
         match self {
-            Self::Dense(weight) => {
+            Self::Dense(weight) | Self::Rounded(weight) => {
                 let indices = Tensor::new(indices, weight.device())?;
                 if weight.track_op() {
                     // Convert first: the gradient of a row that occurs several times then
@@ -146,6 +157,14 @@ impl Matrix {
                 dequantize_rows(&bytes.index_select(&indices, 0)?, *block_type, shape.1)
             }
         }
+    }
+}
+
+/// Adds a bias to each row.
+fn with_bias(y: Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    match bias {
+        Some(bias) => y.broadcast_add(bias),
+        None => Ok(y),
     }
 }
 

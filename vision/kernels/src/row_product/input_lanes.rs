@@ -44,6 +44,12 @@ pub(crate) trait InputLanes: Simd {
         sums: Self::Vector,
     ) -> Self::Vector;
 
+    /// Computes `a + b`.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Adds neighbours in each quarter of 16 bytes: two sums of `a`, then two of `b`.
+    fn add_neighbours(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
     /// Splits values into those of registers.
     fn split(values: &[[f32; LANES]]) -> &[Self::Values];
 }
@@ -81,6 +87,16 @@ impl InputLanes for V3 {
     #[inline(always)]
     fn multiply_add(self, x: f32x8, weights: f32x8, sums: f32x8) -> f32x8 {
         self.mul_add_f32x8(x, weights, sums)
+    }
+
+    #[inline(always)]
+    fn add(self, a: f32x8, b: f32x8) -> f32x8 {
+        self.add_f32x8(a, b)
+    }
+
+    #[inline(always)]
+    fn add_neighbours(self, a: f32x8, b: f32x8) -> f32x8 {
+        cast(self.avx._mm256_hadd_ps(cast(a), cast(b)))
     }
 
     #[inline(always)]
@@ -123,6 +139,19 @@ impl InputLanes for V4 {
     #[inline(always)]
     fn multiply_add(self, x: f32x16, weights: f32x16, sums: f32x16) -> f32x16 {
         self.mul_add_f32x16(x, weights, sums)
+    }
+
+    #[inline(always)]
+    fn add(self, a: f32x16, b: f32x16) -> f32x16 {
+        self.add_f32x16(a, b)
+    }
+
+    #[inline(always)]
+    fn add_neighbours(self, a: f32x16, b: f32x16) -> f32x16 {
+        let (a, b) = (cast(a), cast(b));
+        let even = self.avx512f._mm512_shuffle_ps::<0b10_00_10_00>(a, b);
+        let odd = self.avx512f._mm512_shuffle_ps::<0b11_01_11_01>(a, b);
+        cast(self.avx512f._mm512_add_ps(even, odd))
     }
 
     #[inline(always)]

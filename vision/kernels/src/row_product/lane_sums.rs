@@ -11,13 +11,14 @@ use pulp::cast;
 
 use super::input_lanes::InputLanes;
 
-/// Rows whose sums are added together.
+/// Dot products that are completed together.
 const TOTALS: usize = 4;
 
 /// Partial sums of the dot products of the input rows in `R` registers with `C` weight rows.
 ///
 /// A dot product has eight of them: sum `i` adds the products at positions `i`, `i + 8`, `i + 16` and
-/// so on. So a result does not depend on which rows are computed together.
+/// so on. So a result does not depend on which rows are computed together. After some steps, the sums
+/// are added to [`PairSums`].
 pub(crate) struct LaneSums<L: InputLanes, const R: usize, const C: usize>([[L::Vector; C]; R]);
 
 impl<L: InputLanes, const R: usize, const C: usize> LaneSums<L, R, C> {
@@ -40,31 +41,50 @@ impl<L: InputLanes, const R: usize, const C: usize> LaneSums<L, R, C> {
             *sum = lanes.multiply_add(x, *weight, *sum);
         }
     }
+}
 
-    /// Adds the eight partial sums of each dot product: first neighbours, then pairs, then halves.
-    /// Adds the results to the outputs of each input row at `places`.
+/// The sums of neighbouring partial sums: four for each dot product, two dot products in a row of a
+/// register.
+pub(crate) struct PairSums<L: InputLanes, const R: usize, const C: usize>([[L::Vector; C]; R]);
+
+impl<L: InputLanes, const R: usize, const C: usize> PairSums<L, R, C> {
+    /// Creates sums of zero.
+    #[inline(always)]
+    pub(crate) fn new(lanes: L) -> Self {
+        Self([[lanes.zero(); C]; R])
+    }
+
+    /// Adds neighbouring partial sums.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, lanes: L, sums: LaneSums<L, R, C>) {
+        // The compiler keeps sums in registers that are not borrowed.
+        for (pairs, sums) in self.0.iter_mut().zip(sums.0) {
+            for (c, pair) in pairs.iter_mut().enumerate().take(C.div_ceil(2)) {
+                // The last of an odd number is its own partner.
+                let (first, second) = (sums[2 * c], sums[(2 * c + 1).min(C - 1)]);
+                *pair = lanes.add(*pair, lanes.add_neighbours(first, second));
+            }
+        }
+    }
+
+    /// Adds the four sums of each dot product: first neighbours, then halves. Adds the results to the
+    /// outputs of each input row at `places`.
     #[inline(always)]
     pub(crate) fn add_to(self, lanes: L, outputs: &mut [&mut [f32]], places: Range<usize>) {
         let simd = lanes.narrow();
-        for first_row in (0..R * L::ROWS).step_by(TOTALS) {
-            for (c, place) in places.clone().enumerate() {
-                // Fewer than four rows repeat the last one.
-                let index = |i: usize| (first_row + i).min(R * L::ROWS - 1);
-                let row = |i: usize| {
-                    let row = index(i);
-                    lanes.row(self.0[row / L::ROWS][c], row % L::ROWS)
-                };
-                let rows = [row(0), row(1), row(2), row(3)];
-                let first = simd.avx._mm256_hadd_ps(cast(rows[0]), cast(rows[1]));
-                let second = simd.avx._mm256_hadd_ps(cast(rows[2]), cast(rows[3]));
-                let pairs = simd.avx._mm256_hadd_ps(first, second);
-                let low = simd.avx._mm256_castps256_ps128(pairs);
-                let high = simd.avx._mm256_extractf128_ps::<1>(pairs);
-                let totals: [f32; TOTALS] = cast(simd.sse._mm_add_ps(low, high));
-                // An incomplete register ends with a row that has no outputs.
-                let outputs = outputs.iter_mut().take(R * L::ROWS).skip(first_row);
-                for (outputs, total) in outputs.zip(totals) {
-                    outputs[place] += total;
+        for (pairs, outputs) in self.0.iter().zip(outputs.chunks_mut(L::ROWS)) {
+            for first in (0..C).step_by(TOTALS) {
+                // Fewer than four dot products repeat the last register.
+                let index = |i: usize| (first / 2 + i).min(C.div_ceil(2) - 1);
+                let sums = lanes.add_neighbours(pairs[index(0)], pairs[index(1)]);
+                for (row, outputs) in outputs.iter_mut().enumerate() {
+                    let sums = cast(lanes.row(sums, row));
+                    let low = simd.avx._mm256_castps256_ps128(sums);
+                    let high = simd.avx._mm256_extractf128_ps::<1>(sums);
+                    let totals: [f32; TOTALS] = cast(simd.sse._mm_add_ps(low, high));
+                    for (place, total) in places.clone().skip(first).zip(totals) {
+                        outputs[place] += total;
+                    }
                 }
             }
         }

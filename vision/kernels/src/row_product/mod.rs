@@ -1,6 +1,8 @@
 //! Products of tensors with the rows of a weight in its stored type.
 
 #[cfg(target_arch = "x86_64")]
+mod aligned_vectors;
+#[cfg(target_arch = "x86_64")]
 mod input_lanes;
 #[cfg(target_arch = "x86_64")]
 mod lane_sums;
@@ -9,11 +11,11 @@ mod packed_products;
 #[cfg(target_arch = "x86_64")]
 mod packed_rows;
 #[cfg(target_arch = "x86_64")]
-mod product_task;
+pub(crate) mod product_task;
 #[cfg(target_arch = "x86_64")]
 mod stored_products;
 #[cfg(target_arch = "x86_64")]
-mod stored_values;
+pub(crate) mod stored_values;
 #[cfg(target_arch = "x86_64")]
 mod tile;
 #[cfg(target_arch = "x86_64")]
@@ -22,11 +24,22 @@ mod weight_rows;
 use candle::quantized::GgmlDType;
 use candle::{Result, Tensor};
 
-/// Computes `x · weightᵀ` with a dense weight, or with packed blocks of this type. `None` if the
-/// kernel does not support the processor, the devices or the type of the weight.
+/// What a weight is stored as, and the order in which products are added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WeightOrder {
+    /// Numbers.
+    Dense,
+    /// Numbers in bf16, in the order of [`crate::tile_product`].
+    Tiles,
+    /// Packed blocks of a type.
+    Blocks(GgmlDType),
+}
+
+/// Computes `x · weightᵀ`. `None` if the kernel does not support the processor, the devices or the type
+/// of the weight.
 ///
-/// Every result is the dot product of a row of `x` and a row of the weight, which are added in an
-/// order that depends on the number of columns only. Weights are converted to f32 as they are read,
+/// Every result is the dot product of a row of `x` and a row of the weight. Their products are added in
+/// an order that depends on the number of columns and the [`WeightOrder`] only. Weights are converted to f32 as they are read,
 /// which is exact, so results do not depend on the type in which a weight is stored.
 ///
 /// # Shapes
@@ -34,14 +47,14 @@ use candle::{Result, Tensor};
 pub(crate) fn multiply_by_rows(
     x: &Tensor,
     weight: &Tensor,
-    block_type: Option<GgmlDType>,
+    order: WeightOrder,
 ) -> Result<Option<Tensor>> {
     #[cfg(target_arch = "x86_64")]
     {
         use candle::{CpuStorage, DType, Device, Storage};
         use half::slice::HalfFloatSliceExt as _;
         use product_task::RowProduct;
-        use stored_values::{Bf16Values, F16Values, F32Values, Q6KBlocks};
+        use stored_values::{Bf16Values, F16Values, F32Values, Q6KBlocks, TileValues};
 
         use crate::elements::as_f32_slice;
 
@@ -59,15 +72,18 @@ pub(crate) fn multiply_by_rows(
         };
         let x = as_f32_slice(x_storage, x_layout, "product")?;
         let product = RowProduct { x, n, rows };
-        let product = match (weight_storage, block_type) {
-            (CpuStorage::F32(values), None) => product.compute::<F32Values>(&values[start..end]),
-            (CpuStorage::BF16(values), None) => {
+        let product = match (weight_storage, order) {
+            (CpuStorage::F32(values), WeightOrder::Dense) => product.compute::<F32Values>(&values[start..end]),
+            (CpuStorage::BF16(values), WeightOrder::Dense) => {
                 product.compute::<Bf16Values>(values[start..end].reinterpret_cast())
             }
-            (CpuStorage::F16(values), None) => {
+            (CpuStorage::BF16(values), WeightOrder::Tiles) => {
+                product.compute::<TileValues>(values[start..end].reinterpret_cast())
+            }
+            (CpuStorage::F16(values), WeightOrder::Dense) => {
                 product.compute::<F16Values>(values[start..end].reinterpret_cast())
             }
-            (CpuStorage::U8(bytes), Some(GgmlDType::Q6K)) => {
+            (CpuStorage::U8(bytes), WeightOrder::Blocks(GgmlDType::Q6K)) => {
                 product.compute::<Q6KBlocks>(&bytes[start..end])
             }
             _ => None,
@@ -76,7 +92,7 @@ pub(crate) fn multiply_by_rows(
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (x, weight, block_type);
+        let _ = (x, weight, order);
         Ok(None)
     }
 }

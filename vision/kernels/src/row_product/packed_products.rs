@@ -24,6 +24,8 @@ pub(crate) struct PackedProducts<'a, 'b, T> {
     /// The weight rows, in groups.
     pub(crate) panel: &'a [[f32; LANES]],
     pub(crate) chunk: &'a Range<usize>,
+    /// Vectors after which neighbouring partial sums are added.
+    pub(crate) sum_steps: usize,
     /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,
     pub(crate) outputs: &'a mut [&'b mut [f32]],
@@ -34,7 +36,7 @@ impl<T: Tile> WithSimd for PackedProducts<'_, '_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { tile, x, panel, chunk, places, outputs } = self;
+        let Self { tile, x, panel, chunk, sum_steps, places, outputs } = self;
         let weights = panel.chunks_exact(group_vectors::<T>(chunk));
         let weight_groups = places.len().div_ceil(T::WEIGHTS);
         for group in 0..outputs.len().div_ceil(T::INPUTS) {
@@ -53,7 +55,7 @@ impl<T: Tile> WithSimd for PackedProducts<'_, '_, T> {
                     prefetch(&outputs[place], 0);
                 }
                 let places = place..(place + T::WEIGHTS).min(places.end);
-                tile.add_products(x, weights, outputs, places);
+                tile.add_products(x, weights, sum_steps, outputs, places);
             }
         }
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd, cast};
 
+use super::aligned_vectors::AlignedVectors;
 use super::stored_values::{LANES, StoredValues};
 use super::tile::Tile;
 use super::weight_rows::{WeightRows, prefetch};
@@ -19,7 +20,7 @@ pub(crate) const CHUNK_COLUMNS: usize = 1024;
 
 /// Rows of the input in groups: chunk by chunk, group by group.
 pub(crate) struct PackedInput {
-    vectors: Vec<[f32; LANES]>,
+    vectors: AlignedVectors,
     groups: usize,
     /// Rows of a group.
     group_rows: usize,
@@ -30,13 +31,13 @@ impl PackedInput {
     pub(crate) fn new(x: &[f32], columns: usize, group_rows: usize) -> Self {
         let n = x.len() / columns;
         let groups = n.div_ceil(group_rows);
-        let vectors = vec![[0.; LANES]; groups * group_rows * columns.div_ceil(LANES)];
+        let vectors = AlignedVectors::zeros(groups * group_rows * columns.div_ceil(LANES));
         let mut packed = Self { vectors, groups, group_rows };
         for chunk in column_chunks(columns) {
             for row in 0..n {
                 let (group, place) = (row / group_rows, row % group_rows);
                 let range = packed.group_range(group, &chunk);
-                let target = packed.vectors[range].chunks_exact_mut(group_rows);
+                let target = packed.vectors.as_mut_slice()[range].chunks_exact_mut(group_rows);
                 let values = &x[row * columns..][chunk.clone()];
                 for (target, values) in target.zip(values.chunks(LANES)) {
                     target[place][..values.len()].copy_from_slice(values);
@@ -49,7 +50,7 @@ impl PackedInput {
     /// Returns a chunk of a group.
     #[inline(always)]
     pub(crate) fn group(&self, group: usize, chunk: &Range<usize>) -> &[[f32; LANES]] {
-        &self.vectors[self.group_range(group, chunk)]
+        &self.vectors.as_slice()[self.group_range(group, chunk)]
     }
 
     /// Returns the number of groups.

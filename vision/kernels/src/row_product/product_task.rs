@@ -10,6 +10,7 @@ use std::ops::Range;
 use pulp::Simd;
 use pulp::x86::{V3, V4};
 
+use super::aligned_vectors::AlignedVectors;
 use super::packed_products::PackedProducts;
 use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, column_chunks};
 use super::stored_products::{MAX_REGISTERS, StoredProducts};
@@ -118,7 +119,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
 
     /// Multiplies with weights that are first converted to f32 and packed, panel by panel.
     fn multiply_packed(mut self) {
-        let mut panel = vec![[0.; LANES]; PANEL_ROWS * CHUNK_COLUMNS / LANES];
+        let mut panel = AlignedVectors::zeros(PANEL_ROWS * CHUNK_COLUMNS / LANES);
         let first = self.outputs.first;
         let width = self.outputs.width();
         for start in (0..width).step_by(PANEL_ROWS) {
@@ -129,14 +130,15 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
                     weight: self.weight,
                     rows: first + places.start..first + places.end,
                     chunk: &chunk,
-                    target: &mut panel,
+                    target: panel.as_mut_slice(),
                 };
                 Simd::vectorize(self.tile.narrow(), packing);
                 let products = PackedProducts {
                     tile: self.tile,
                     x: self.x,
-                    panel: &panel,
+                    panel: panel.as_slice(),
                     chunk: &chunk,
+                    sum_steps: V::SUM_STEPS,
                     places: &places,
                     outputs: &mut self.outputs.rows,
                 };

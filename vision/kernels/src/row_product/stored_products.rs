@@ -10,9 +10,9 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::input_lanes::InputLanes;
-use super::lane_sums::LaneSums;
+use super::lane_sums::{LaneSums, PairSums};
 use super::packed_rows::{PackedInput, column_chunks};
-use super::stored_values::StoredValues;
+use super::stored_values::{LANES, StoredValues};
 use super::weight_rows::{WeightRows, prefetch_bytes};
 
 /// Most registers of input rows that are multiplied together.
@@ -85,12 +85,38 @@ impl<L: InputLanes, V: StoredValues, const R: usize, const C: usize> WithSimd
                 for (c, row) in weights.iter_mut().enumerate().skip(1) {
                     *row = weight.part_of_row(first + place + c, &chunk);
                 }
-                let sums = multiply::<L, V, R, C>(lanes, &rows, &weights, ahead);
+                let sums = multiply_chunk::<L, V, R, C>(lanes, &rows, &weights, ahead);
                 ahead += size_of_val(elements) * (C - 1);
                 sums.add_to(lanes, outputs, place..(place + C).min(places.end));
             }
         }
     }
+}
+
+/// Multiplies a chunk of `R` registers of input rows and `C` weight rows, and prefetches what begins
+/// `ahead` bytes after the first weight.
+#[inline(always)]
+fn multiply_chunk<L: InputLanes, V: StoredValues, const R: usize, const C: usize>(
+    lanes: L,
+    x: &[&[L::Values]; R],
+    weights: &[&[V::Element]; C],
+    ahead: usize,
+) -> PairSums<L, R, C> {
+    let mut pairs = PairSums::new(lanes);
+    let steps = x[0].len();
+    for start in (0..steps).step_by(V::SUM_STEPS) {
+        let end = (start + V::SUM_STEPS).min(steps);
+        let part = x.map(|row| &row[start..end]);
+        // Only dense types add neighbouring sums within a chunk.
+        let part_weights = if V::SUM_STEPS < steps {
+            weights.map(|row| &row[start * LANES..(end * LANES).min(row.len())])
+        } else {
+            *weights
+        };
+        let ahead = ahead + (C - 1) * start * LANES * size_of::<V::Element>();
+        pairs.add(lanes, multiply::<L, V, R, C>(lanes, &part, &part_weights, ahead));
+    }
+    pairs
 }
 
 /// Computes the sums of `R` registers of input rows and `C` weight rows, and prefetches what begins

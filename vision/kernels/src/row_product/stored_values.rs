@@ -10,8 +10,12 @@ use std::arch::x86_64::{__m128i, __m256i};
 use pulp::x86::V3;
 use pulp::{cast, f32x8};
 
+use super::packed_rows::CHUNK_COLUMNS;
+
 /// Number of f32 values in a vector register.
 pub(crate) const LANES: usize = 8;
+/// Steps of a chunk of columns.
+const CHUNK_STEPS: usize = CHUNK_COLUMNS / LANES;
 
 /// A type of stored weights: blocks of values, which divide into parts that share a scale.
 pub(crate) trait StoredValues {
@@ -30,6 +34,8 @@ pub(crate) trait StoredValues {
     /// Up to this number of input rows, weights are converted as they are read, again for each group
     /// of rows. With more, they are converted once and packed.
     const MAX_DIRECT_ROWS: usize;
+    /// Steps of [`LANES`] columns after which neighbouring partial sums are added.
+    const SUM_STEPS: usize = CHUNK_STEPS;
 
     /// Splits elements into whole blocks and the rest.
     fn split_blocks(elements: &[Self::Element]) -> (&[Self::Block], &[Self::Element]);
@@ -46,7 +52,7 @@ pub(crate) trait StoredValues {
 
 /// Implements [`StoredValues`] for arrays of numbers.
 macro_rules! dense_values {
-    ($name:ident, $element:ty, $zero:expr, $max_rows:literal, $doc:literal, |$simd:ident, $block:ident| $widen:expr) => {
+    ($name:ident, $element:ty, $zero:expr, $max_rows:literal, $steps:expr, $doc:literal, |$simd:ident, $block:ident| $widen:expr) => {
         #[doc = $doc]
         pub(crate) struct $name;
 
@@ -58,6 +64,7 @@ macro_rules! dense_values {
             const PARTS: usize = 1;
             const PART_VECTORS: usize = 1;
             const MAX_DIRECT_ROWS: usize = $max_rows;
+            const SUM_STEPS: usize = $steps;
 
             #[inline(always)]
             fn split_blocks(elements: &[$element]) -> (&[Self::Block], &[$element]) {
@@ -82,12 +89,20 @@ macro_rules! dense_values {
     };
 }
 
-dense_values!(F32Values, f32, 0., 32, "Values in f32.", |_simd, block| cast(*block));
-dense_values!(Bf16Values, u16, 0, 32, "The bits of bf16 values.", |simd, block| {
-    let lanes = simd.avx2._mm256_cvtepu16_epi32(cast(*block));
-    cast(simd.avx2._mm256_slli_epi32::<16>(lanes))
+dense_values!(F32Values, f32, 0., 32, CHUNK_STEPS, "Values in f32.", |_simd, block| cast(*block));
+dense_values!(Bf16Values, u16, 0, 32, CHUNK_STEPS, "The bits of bf16 values.", |simd, block| {
+    widen_bf16(simd, block)
 });
-dense_values!(F16Values, u16, 0, 8, "The bits of f16 values.", |simd, block| {
+dense_values!(
+    TileValues,
+    u16,
+    0,
+    32,
+    16,
+    "The bits of bf16 values, whose products are added in the order of AMX (`crate::tile_product`).",
+    |simd, block| widen_bf16(simd, block)
+);
+dense_values!(F16Values, u16, 0, 8, CHUNK_STEPS, "The bits of f16 values.", |simd, block| {
     let lanes = simd.avx2._mm256_cvtepu16_epi32(cast(*block));
     widen_upper_f16(simd, simd.avx2._mm256_slli_epi32::<16>(lanes))
 });
@@ -171,6 +186,13 @@ fn read_bytes<const N: usize>(simd: V3, block: &[u8; N], start: usize) -> __m256
     let mut bytes = [0; 2 * LANES];
     bytes[..LANES].copy_from_slice(&block[start..start + LANES]);
     simd.avx2._mm256_cvtepu8_epi32(cast(bytes))
+}
+
+/// Converts bf16 values.
+#[inline(always)]
+fn widen_bf16(simd: V3, block: &[u16; LANES]) -> f32x8 {
+    let lanes = simd.avx2._mm256_cvtepu16_epi32(cast(*block));
+    cast(simd.avx2._mm256_slli_epi32::<16>(lanes))
 }
 
 /// Converts the f16 value in the upper half of each lane.

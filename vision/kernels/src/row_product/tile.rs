@@ -11,7 +11,7 @@ use pulp::x86::{V3, V4};
 use pulp::{cast, f32x8, f32x16};
 
 use super::input_lanes::InputLanes;
-use super::lane_sums::LaneSums;
+use super::lane_sums::{LaneSums, PairSums};
 use super::stored_values::LANES;
 
 /// A register tile. Each dot product has the same eight partial sums in all tiles, so their results
@@ -25,11 +25,13 @@ pub(crate) trait Tile: InputLanes {
     /// Returns the place of a weight row in its group.
     fn place(self, row: usize) -> usize;
 
-    /// Adds the products of groups of rows to the outputs of each input row at `places`.
+    /// Adds the products of groups of rows to the outputs of each input row at `places`. After each
+    /// `sum_steps` vectors, neighbouring partial sums are added.
     fn add_products(
         self,
         x: &[[f32; LANES]],
         weights: &[[f32; LANES]],
+        sum_steps: usize,
         outputs: &mut [&mut [f32]],
         places: Range<usize>,
     );
@@ -50,18 +52,23 @@ impl Tile for V3 {
         self,
         x: &[[f32; LANES]],
         weights: &[[f32; LANES]],
+        sum_steps: usize,
         outputs: &mut [&mut [f32]],
         places: Range<usize>,
     ) {
-        let mut sums = LaneSums::<V3, 4, 3>::new(self);
-        let steps = x.as_chunks::<4>().0.iter().zip(weights.as_chunks::<3>().0);
-        for (x, weights) in steps {
-            let weights: [f32x8; 3] = cast(*weights);
-            for (r, x) in x.iter().enumerate() {
-                sums.add_products(self, r, cast(*x), &weights);
+        let mut pairs = PairSums::<V3, 4, 3>::new(self);
+        let (x, weights) = (x.as_chunks::<4>().0, weights.as_chunks::<3>().0);
+        for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
+            let mut sums = LaneSums::<V3, 4, 3>::new(self);
+            for (x, weights) in x.iter().zip(weights) {
+                let weights: [f32x8; 3] = cast(*weights);
+                for (r, x) in x.iter().enumerate() {
+                    sums.add_products(self, r, cast(*x), &weights);
+                }
             }
+            pairs.add(self, sums);
         }
-        sums.add_to(self, outputs, places);
+        pairs.add_to(self, outputs, places);
     }
 }
 
@@ -82,22 +89,31 @@ impl Tile for V4 {
         self,
         x: &[[f32; LANES]],
         weights: &[[f32; LANES]],
+        sum_steps: usize,
         outputs: &mut [&mut [f32]],
         places: Range<usize>,
     ) {
-        let mut sums = [[self.splat_f32x16(0.); 4]; 6];
-        let steps = x.as_chunks::<6>().0.iter().zip(weights.as_chunks::<8>().0);
-        for (x, weights) in steps {
-            let weights: [f32x16; 4] = cast(*weights);
-            for (sums, x) in sums.iter_mut().zip(x) {
-                let x = cast(self.avx512dq._mm512_broadcast_f32x8(cast(*x)));
-                for (sum, weights) in sums.iter_mut().zip(&weights) {
-                    *sum = self.mul_add_f32x16(x, *weights, *sum);
+        let mut pairs = [[self.splat_f32x16(0.); 2]; 6];
+        let (x, weights) = (x.as_chunks::<6>().0, weights.as_chunks::<8>().0);
+        for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
+            let mut sums = [[self.splat_f32x16(0.); 4]; 6];
+            for (x, weights) in x.iter().zip(weights) {
+                let weights: [f32x16; 4] = cast(*weights);
+                for (sums, x) in sums.iter_mut().zip(x) {
+                    let x = cast(self.avx512dq._mm512_broadcast_f32x8(cast(*x)));
+                    for (sum, weights) in sums.iter_mut().zip(&weights) {
+                        *sum = self.mul_add_f32x16(x, *weights, *sum);
+                    }
+                }
+            }
+            for (pairs, sums) in pairs.iter_mut().zip(&sums) {
+                for (pair, sums) in pairs.iter_mut().zip(sums.as_chunks::<2>().0) {
+                    *pair = self.add(*pair, self.add_neighbours(sums[0], sums[1]));
                 }
             }
         }
-        for (sums, outputs) in sums.into_iter().zip(outputs) {
-            let totals: [f32; 8] = cast(add_lanes(self, sums));
+        for (pairs, outputs) in pairs.into_iter().zip(outputs) {
+            let totals: [f32; 8] = cast(add_lanes(self, pairs));
             for (output, total) in outputs[places.clone()].iter_mut().zip(totals) {
                 *output += total;
             }
@@ -105,24 +121,13 @@ impl Tile for V4 {
     }
 }
 
-/// Adds the eight partial sums of each dot product: first neighbours, then pairs, then halves.
+/// Adds the four sums of neighbours of each dot product: first neighbours, then halves.
 #[inline(always)]
-fn add_lanes(simd: V4, sums: [f32x16; 4]) -> f32x8 {
-    let first = add_neighbours(simd, sums[0], sums[1]);
-    let second = add_neighbours(simd, sums[2], sums[3]);
+fn add_lanes(simd: V4, [first, second]: [f32x16; 2]) -> f32x8 {
     // Quarters: the lower half of rows 0 to 3, their upper half, then those of rows 4 to 7.
-    let pairs = cast(add_neighbours(simd, first, second));
+    let pairs = cast(simd.add_neighbours(first, second));
     let low = simd.avx512f._mm512_shuffle_f32x4::<0b10_00_10_00>(pairs, pairs);
     let high = simd.avx512f._mm512_shuffle_f32x4::<0b11_01_11_01>(pairs, pairs);
     let totals: [f32x8; 2] = cast(simd.avx512f._mm512_add_ps(low, high));
     totals[0]
-}
-
-/// Adds neighbours in each quarter: two sums of `a`, then two of `b`.
-#[inline(always)]
-fn add_neighbours(simd: V4, a: f32x16, b: f32x16) -> f32x16 {
-    let (a, b) = (cast(a), cast(b));
-    let even = simd.avx512f._mm512_shuffle_ps::<0b10_00_10_00>(a, b);
-    let odd = simd.avx512f._mm512_shuffle_ps::<0b11_01_11_01>(a, b);
-    cast(simd.avx512f._mm512_add_ps(even, odd))
 }

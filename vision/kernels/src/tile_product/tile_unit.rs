@@ -1,0 +1,180 @@
+//! The matrix unit of a processor with AMX.
+
+use std::arch::asm;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use super::tile::{TILE_BYTES, TILE_ROWS, Tile};
+
+/// Bytes of a row of a tile.
+const ROW_BYTES: usize = TILE_ROWS * 4;
+/// Tile registers of a processor.
+const REGISTERS: usize = 8;
+/// Instructions for 128 columns, and partial sums of an output.
+pub(super) const PASSES: usize = 4;
+/// Groups of 16 weight rows, or of 16 inputs, that are multiplied together.
+pub(super) const GROUPS: usize = 2;
+
+/// The processor has AMX with bf16 and AVX-512, and the kernel lets this process use them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TileUnit(());
+
+impl TileUnit {
+    /// Returns the unit, if there is one.
+    pub(super) fn find() -> Option<Self> {
+        static FOUND: OnceLock<bool> = OnceLock::new();
+        FOUND.get_or_init(|| has_instructions() && request_tiles()).then_some(Self(()))
+    }
+
+    /// Prepares the tile registers of this thread.
+    pub(super) fn configure(self) -> ConfiguredTiles {
+        let config = Configuration::WHOLE_TILES;
+        // SAFETY: The processor has the instruction, and the operating system lets the process use
+        // it, because `find` is the only way to a value of this type. The instruction reads the 64
+        // bytes of the configuration, which is valid: palette 1 with eight tiles of 16 rows of 64 bytes.
+        #[expect(unsafe_code, reason = "products take a fifth of the time of those in vectors")]
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, preserves_flags));
+        }
+        ConfiguredTiles(PhantomData)
+    }
+}
+
+/// The configuration of the tile registers (`LDTILECFG` in Intel's manual).
+#[repr(C, align(64))]
+struct Configuration {
+    palette: u8,
+    start_row: u8,
+    reserved: [u8; 14],
+    /// Bytes of the rows of each register.
+    row_bytes: [u16; TILE_ROWS],
+    /// Rows of each register.
+    rows: [u8; TILE_ROWS],
+}
+
+impl Configuration {
+    const WHOLE_TILES: Self = {
+        let (mut row_bytes, mut rows) = ([0; TILE_ROWS], [0; TILE_ROWS]);
+        let mut i = 0;
+        while i < REGISTERS {
+            (row_bytes[i], rows[i]) = (ROW_BYTES as u16, TILE_ROWS as u8);
+            i += 1;
+        }
+        Self { palette: 1, start_row: 0, reserved: [0; 14], row_bytes, rows }
+    };
+}
+
+/// The tile registers of this thread, ready for use.
+pub(super) struct ConfiguredTiles(PhantomData<*const ()>);
+
+impl Drop for ConfiguredTiles {
+    fn drop(&mut self) {
+        // SAFETY: As in `configure`. No register is in use outside `multiply`.
+        #[expect(unsafe_code, reason = "products take a fifth of the time of those in vectors")]
+        unsafe {
+            asm!("tilerelease", options(nomem, nostack, preserves_flags));
+        }
+    }
+}
+
+/// The partial sums of the products of groups of 16 weight rows with groups of 16 inputs: for each
+/// pass, first those of the first weights with each group of inputs.
+pub(super) type TileSums = [[[Tile; GROUPS]; GROUPS]; PASSES];
+
+impl ConfiguredTiles {
+    /// Multiplies two groups of weights with two groups of inputs. Each has the same number of tiles for
+    /// each pass, pass by pass.
+    pub(super) fn multiply(
+        &mut self,
+        weights: [&[Tile]; GROUPS],
+        inputs: [&[Tile]; GROUPS],
+        sums: &mut TileSums,
+    ) {
+        let tiles = weights[0].len() / PASSES;
+        let lengths = weights.iter().chain(&inputs).map(|tiles| tiles.len());
+        assert!(tiles > 0 && lengths.max() == Some(tiles * PASSES));
+        assert!(weights.iter().chain(&inputs).all(|group| group.len() == tiles * PASSES));
+        let [w0, w1] = weights.map(<[Tile]>::as_ptr);
+        let [x0, x1] = inputs.map(<[Tile]>::as_ptr);
+        // SAFETY: The registers are configured for whole tiles on this thread, because `configure` is
+        // the only way to a value of this type, which cannot be sent to another. The inner loop runs
+        // `tiles` times in each of four passes and moves each pointer by one tile, so it reads exactly
+        // the `tiles * PASSES` tiles of each slice. Each pass writes four tiles of `sums`, 16 in all.
+        // The tile registers that it changes are declared.
+        #[expect(unsafe_code, reason = "products take a fifth of the time of those in vectors")]
+        unsafe {
+            asm!(
+                "2:",
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "mov {left}, {tiles}",
+                "3:",
+                "tileloadd tmm4, [{w0} + {stride}]",
+                "tileloadd tmm6, [{x0} + {stride}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{x1} + {stride}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{w1} + {stride}]",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {w0}, {tile}",
+                "add {w1}, {tile}",
+                "add {x0}, {tile}",
+                "add {x1}, {tile}",
+                "dec {left}",
+                "jnz 3b",
+                "tilestored [{sums} + {stride}], tmm0",
+                "tilestored [{sums} + {stride} + {tile}], tmm1",
+                "tilestored [{sums} + {stride} + 2 * {tile}], tmm2",
+                "tilestored [{sums} + {stride} + 3 * {tile}], tmm3",
+                "add {sums}, 4 * {tile}",
+                "dec {passes}",
+                "jnz 2b",
+                w0 = inout(reg) w0 => _,
+                w1 = inout(reg) w1 => _,
+                x0 = inout(reg) x0 => _,
+                x1 = inout(reg) x1 => _,
+                sums = inout(reg) sums.as_mut_ptr() => _,
+                passes = inout(reg) PASSES => _,
+                left = out(reg) _,
+                tiles = in(reg) tiles,
+                stride = in(reg) ROW_BYTES,
+                tile = const TILE_BYTES,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    }
+}
+
+/// Returns true if the processor has AMX for bf16, and AVX-512 (`CPUID` in Intel's manual, leaf 7).
+fn has_instructions() -> bool {
+    const AMX_BF16: u32 = 1 << 22;
+    const AMX_TILE: u32 = 1 << 24;
+    let leaf = std::arch::x86_64::__cpuid_count(7, 0);
+    let amx = AMX_BF16 | AMX_TILE;
+    is_x86_feature_detected!("avx512f") && leaf.edx & amx == amx
+}
+
+/// Asks the operating system for the tile registers. Threads inherit the permission.
+#[cfg(target_os = "linux")]
+fn request_tiles() -> bool {
+    /// `ARCH_REQ_XCOMP_PERM` in Linux' `arch/x86/include/uapi/asm/prctl.h`.
+    const REQUEST: libc::c_long = 0x1023;
+    /// The state component of tile data, `XFEATURE_XTILE_DATA`.
+    const TILE_DATA: libc::c_long = 18;
+    // SAFETY: The call takes two numbers. It changes what this process may use, and no memory.
+    #[expect(unsafe_code, reason = "products take a fifth of the time of those in vectors")]
+    unsafe {
+        libc::syscall(libc::SYS_arch_prctl, REQUEST, TILE_DATA) == 0
+    }
+}
+
+/// Other systems are not supported.
+#[cfg(not(target_os = "linux"))]
+fn request_tiles() -> bool {
+    false
+}
