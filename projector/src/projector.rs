@@ -2,7 +2,7 @@
 //! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one;
 //! transformers' `modeling_internvl.py`).
 
-use acem3_kernels::{Activation, LayerNorm, activate, matmul_transposed};
+use acem3_kernels::{Activation, LayerNorm, Matrix, activate, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
@@ -92,8 +92,8 @@ enum Network {
 /// Linear layers with weight and bias, with the exact GELU between them.
 #[derive(Clone, Debug)]
 struct LinearLayers {
-    first: (Tensor, Tensor),
-    second: Option<(Tensor, Tensor)>,
+    first: (Matrix, Tensor),
+    second: Option<(Matrix, Tensor)>,
 }
 
 impl LinearLayers {
@@ -103,8 +103,9 @@ impl LinearLayers {
     /// `(b, t, input)` to `(b, t, c)`.
     fn forward(&self, features: &Tensor) -> Result<Tensor> {
         let (b, t, input) = features.dims3()?;
-        let affine = |x: &Tensor, (weight, bias): &(Tensor, Tensor)| {
-            matmul_transposed(x, weight)?.broadcast_add(bias)
+        let affine = |x: &Tensor, (weight, bias): &(Matrix, Tensor)| match weight {
+            Matrix::Dense(weight) => matmul_transposed(x, weight)?.broadcast_add(bias),
+            weight => weight.linear(x, Some(bias)),
         };
         let mut x = affine(&features.reshape((b * t, input))?, &self.first)?;
         if let Some(second) = &self.second {
@@ -123,7 +124,11 @@ impl Projector {
     /// A tensor is missing or has another shape.
     pub fn load(vb: &VarBuilder, config: &ProjectorConfig) -> Result<Self> {
         let linear = |vb: VarBuilder, input: usize, output: usize| {
-            Ok::<_, candle::Error>((vb.get((output, input), "weight")?, vb.get(output, "bias")?))
+            let weight = match Matrix::load_rounded(&vb, (output, input), "weight")? {
+                Some(weight) => weight,
+                None => Matrix::Dense(vb.get((output, input), "weight")?),
+            };
+            Ok::<_, candle::Error>((weight, vb.get(output, "bias")?))
         };
         let (c_v, c) = (config.vision_hidden_size, config.hidden_size);
         let network = match config.kind {

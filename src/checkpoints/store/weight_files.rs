@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acem3_kernels::{BLOCK_TYPES, has_byte_products};
+use acem3_kernels::{BLOCK_TYPES, ROUNDED_SUFFIX, has_byte_products};
 use anyhow::{Context, Result, bail};
 use candle::quantized::GgmlDType;
 use candle::{DType, Device, Shape, Tensor};
@@ -139,6 +139,8 @@ pub(crate) struct Checkpoint {
     /// The tensors by name.
     pub(crate) tensors: BTreeMap<String, StoredTensor>,
     used: Arc<Mutex<BTreeSet<String>>>,
+    /// True to load matrices in bf16 as [`acem3_kernels::Matrix::Rounded`].
+    rounds_inputs: bool,
 }
 
 impl Checkpoint {
@@ -149,7 +151,8 @@ impl Checkpoint {
 
     /// Creates an empty checkpoint.
     pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), tensors: BTreeMap::new(), used: Arc::default() }
+        let name = name.to_owned();
+        Self { name, tensors: BTreeMap::new(), used: Arc::default(), rounds_inputs: false }
     }
 
     /// Reads files of a panel's folder. Also returns the hash of each file.
@@ -200,6 +203,13 @@ impl Checkpoint {
             Some(_) => bail!("{file}: duplicate tensor `{name}` in the {}", self.name),
             None => Ok(()),
         }
+    }
+
+    /// Returns a builder that layers load from for judging. Products with its bf16 matrices round
+    /// their inputs if [`rounds_inputs`].
+    pub(crate) fn judging_builder(&self, placement: &Placement) -> VarBuilder<'static> {
+        let checkpoint = Self { rounds_inputs: rounds_inputs(placement), ..self.clone() };
+        checkpoint.builder(&placement.device)
     }
 
     /// Returns a builder that layers load from.
@@ -254,6 +264,22 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
     (0..layers).take_while(|i| equal(&format!("model.layers.{i}."))).count()
 }
 
+/// Returns true if products round their inputs to bf16 in this placement. GPUs round them anyway.
+pub(crate) fn rounds_inputs(placement: &Placement) -> bool {
+    placement.device.is_cpu() && placement.dtype == DType::BF16
+}
+
+/// Returns the name of the tensor of a request for a matrix that rounds its inputs.
+fn rounded_name(name: &str) -> Option<&str> {
+    name.strip_suffix(ROUNDED_SUFFIX)?.strip_suffix('.')
+}
+
+/// Returns the name of the tensor that a request is for.
+fn requested_tensor(name: &str) -> &str {
+    let blocks = split_block_name(name).map(|(tensor_name, _)| tensor_name);
+    blocks.or_else(|| rounded_name(name)).unwrap_or(name)
+}
+
 /// Splits the name of a request for quantised blocks (`Matrix::load`) into tensor name and block
 /// type.
 fn split_block_name(name: &str) -> Option<(&str, GgmlDType)> {
@@ -274,8 +300,7 @@ impl SimpleBackend for Checkpoint {
     ) -> candle::Result<Tensor> {
         let tensor = self.get_unchecked(name, DType::F32, &Device::Cpu)?;
         if tensor.shape() != &shape {
-            let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
-            let file = self.tensors.get(tensor_name).map_or("", |stored| &stored.file);
+            let file = self.tensors.get(requested_tensor(name)).map_or("", |stored| &stored.file);
             candle::bail!(
                 "{file}: the {}'s tensor `{name}` has shape {:?}, expected {shape:?}",
                 self.name,
@@ -286,7 +311,7 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        let tensor_name = split_block_name(name).map_or(name, |(tensor_name, _)| tensor_name);
+        let tensor_name = requested_tensor(name);
         let Some(stored) = self.tensors.get(tensor_name) else {
             candle::bail!("{}: the {} has no tensor `{name}`", self.describe_files(), self.name);
         };
@@ -296,6 +321,11 @@ impl SimpleBackend for Checkpoint {
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
+        if let Some(tensor_name) = rounded_name(name) {
+            let stored = self.tensors.get(tensor_name);
+            return self.rounds_inputs
+                && stored.is_some_and(|stored| stored.values.dtype() == DType::BF16);
+        }
         match split_block_name(name) {
             Some((tensor_name, blocks)) => {
                 self.tensors.get(tensor_name).is_some_and(|stored| stored.blocks == Some(blocks))

@@ -172,7 +172,7 @@ pub fn inspect(
             group,
             &definition.prompt_config,
             &PanelOptions::default(),
-            &placement.device,
+            placement,
         )?;
     }
     let layout = serde_json::to_value(definition.prompt_config.layout)

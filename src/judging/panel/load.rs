@@ -8,7 +8,7 @@ use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::Placement;
 use acem3_conclusion::prompt_source;
 use acem3_experts::prompt::{PromptForm, Rubric};
-use acem3_kernels::instruction_set;
+use acem3_kernels::{has_tile_unit, instruction_set};
 use anyhow::{Context as _, Result, ensure};
 use candle::DType;
 
@@ -18,6 +18,7 @@ use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::sample_count::SampleCount;
+use crate::checkpoints::store::weight_files::rounds_inputs;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 use crate::judging::provenance::Provenance;
@@ -97,8 +98,7 @@ impl Panel {
         let is_needed = |i: &usize| indices.get(*i).is_some_and(|index| judging.contains(index));
         let groups = group_members(&members).into_iter();
         let groups = groups.filter(|group| group.iter().any(is_needed)).map(|group| {
-            let group =
-                TrunkGroup::new(&members, group, &prompt_config, &options, &placement.device);
+            let group = TrunkGroup::new(&members, group, &prompt_config, &options, placement);
             group.map(|group| group.with_panel_indices(&indices))
         });
         let groups = groups.collect::<Result<_>>()?;
@@ -145,6 +145,9 @@ impl Panel {
     /// Returns the device, for the manifest.
     pub(in crate::judging) fn device(&self) -> String {
         match self.placement.device.location() {
+            candle::DeviceLocation::Cpu if has_tile_unit() => {
+                format!("cpu ({}, AMX)", instruction_set())
+            }
             candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
             candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
             candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
@@ -177,9 +180,14 @@ impl Panel {
             let gpu = format!("inputs of products, keys and values in {weights}");
             provenance.insert("gpu".to_owned(), gpu);
         }
-        if self.has_byte_products {
-            let products = "inputs of q8_0 and q4k weights in 8 bits";
-            provenance.insert("products".to_owned(), products.to_owned());
+        let products = [
+            (self.has_byte_products, "inputs of q8_0 and q4k weights in 8 bits"),
+            (rounds_inputs(&self.placement), "inputs of bf16 weights in bf16"),
+        ];
+        let products = products.into_iter().filter(|(is_used, _)| *is_used).map(|(_, name)| name);
+        let products = products.collect::<Vec<_>>().join(", ");
+        if !products.is_empty() {
+            provenance.insert("products".to_owned(), products);
         }
         let run = JudgeOptions { samples: Some(self.samples(run)), ..run };
         self.options.add_to(&mut provenance, run);

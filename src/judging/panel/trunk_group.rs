@@ -6,13 +6,13 @@ use acem3_experts::decoder::{Head, Trunk};
 use acem3_experts::generate::Engine;
 use acem3_experts::prompt::{BranchPrompts, ChatTemplate, Form};
 use anyhow::{Context, Result};
-use candle::Device;
 
 use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::store::weight_files::{Checkpoint, count_shared_layers};
 use crate::judging::panel::image_encoder::ImageEncoder;
 use crate::judging::panel::options::PanelOptions;
+use crate::support::device::Placement;
 use crate::support::terminal::exit::with_hint;
 
 /// Hint for tensors that do not match the configuration.
@@ -81,7 +81,7 @@ impl TrunkGroup {
         group: Vec<usize>,
         prompt_config: &PromptConfig,
         options: &PanelOptions,
-        device: &Device,
+        placement: &Placement,
     ) -> Result<Self> {
         let depth = trunk_layers(members, &group);
         let mut heads = Vec::new();
@@ -89,7 +89,7 @@ impl TrunkGroup {
         for member in group.iter().filter_map(|i| members.get(*i)) {
             // Load all tensors of every member, so that missing, misshapen and unused tensors are
             // reported for each member. Equal tensors share memory.
-            let (image_encoder, trunk, head) = load_parts(member, depth, device)
+            let (image_encoder, trunk, head) = load_parts(member, depth, placement)
                 .with_context(|| member.origin.clone())
                 .map_err(|error| with_hint(error, MISMATCH_HINT))?;
             heads.push(head);
@@ -144,11 +144,11 @@ impl TrunkGroup {
 fn load_parts(
     member: &Member,
     depth: usize,
-    device: &Device,
+    placement: &Placement,
 ) -> Result<(Option<ImageEncoder>, Trunk, Head)> {
-    let vb = member.weights.builder(device);
+    let vb = member.weights.judging_builder(placement);
     let image_encoder = match &member.vision {
-        Some(vision) => Some(ImageEncoder::load(vision, &vb, device)?),
+        Some(vision) => Some(ImageEncoder::load(vision, &vb, &placement.device)?),
         None => None,
     };
     let trunk = Trunk::load(&vb, &member.decoder, depth)?;

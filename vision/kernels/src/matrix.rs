@@ -60,9 +60,8 @@ impl Matrix {
     /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`], or its
     /// values from `name` with [`ROUNDED_SUFFIX`].
     pub fn load(vb: &VarBuilder, (rows, columns): (usize, usize), name: &str) -> Result<Self> {
-        let rounded = format!("{name}.{ROUNDED_SUFFIX}");
-        if vb.contains_tensor(&rounded) {
-            return vb.get((rows, columns), &rounded).map(Self::Rounded);
+        if let Some(matrix) = Self::load_rounded(vb, (rows, columns), name)? {
+            return Ok(matrix);
         }
         for (block_type, suffix) in BLOCK_TYPES {
             let packed = format!("{name}.{suffix}");
@@ -80,6 +79,31 @@ impl Matrix {
             }
         }
         vb.get((rows, columns), name).map(Self::Dense)
+    }
+
+    /// Loads a matrix that rounds its inputs, if there is one: the tensor `name` with
+    /// [`ROUNDED_SUFFIX`].
+    pub fn load_rounded(
+        vb: &VarBuilder,
+        shape: (usize, usize),
+        name: &str,
+    ) -> Result<Option<Self>> {
+        let name = format!("{name}.{ROUNDED_SUFFIX}");
+        let has_values = vb.contains_tensor(&name);
+        has_values.then(|| vb.get(shape, &name).map(Self::Rounded)).transpose()
+    }
+
+    /// Returns `count` rows from `start` on.
+    ///
+    /// # Errors
+    ///
+    /// The matrix is quantised, or has fewer rows.
+    pub fn narrow(&self, start: usize, count: usize) -> Result<Self> {
+        match self {
+            Self::Dense(weight) => weight.narrow(0, start, count).map(Self::Dense),
+            Self::Rounded(weight) => weight.narrow(0, start, count).map(Self::Rounded),
+            Self::Blocks { .. } => bail!("a part of a quantised matrix"),
+        }
     }
 
     /// Returns the type and the device of products without conversion: those of the values, or f32

@@ -1,13 +1,13 @@
 //! Linear layer whose bias has a fast gradient (see [`acem3_kernels`]).
 
-use acem3_kernels::{add_bias, matmul_transposed};
+use acem3_kernels::{Matrix, add_bias, matmul_transposed};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
 /// A linear layer, `x · weightᵀ + bias`.
 #[derive(Clone, Debug)]
 pub(super) struct VitLinear {
-    weight: Tensor,
+    weight: Matrix,
     bias: Tensor,
 }
 
@@ -15,7 +15,10 @@ impl VitLinear {
     /// Loads `weight` (out, in) and `bias` (out).
     pub(super) fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
         let init = Init::Randn { mean: 0., stdev: 0.02 };
-        let weight = vb.get_with_hints((output, input), "weight", init)?;
+        let weight = match Matrix::load_rounded(vb, (output, input), "weight")? {
+            Some(weight) => weight,
+            None => Matrix::Dense(vb.get_with_hints((output, input), "weight", init)?),
+        };
         let bias = vb.get_with_hints(output, "bias", Init::Const(0.))?;
         Ok(Self { weight, bias })
     }
@@ -23,7 +26,7 @@ impl VitLinear {
     /// Returns a layer with `count` of the outputs, starting at `start`.
     pub(super) fn select_outputs(&self, start: usize, count: usize) -> Result<Self> {
         Ok(Self {
-            weight: self.weight.narrow(0, start, count)?,
+            weight: self.weight.narrow(start, count)?,
             bias: self.bias.narrow(0, start, count)?,
         })
     }
@@ -33,6 +36,10 @@ impl VitLinear {
     /// # Shapes
     /// (n, in) → (n, out).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        add_bias(&matmul_transposed(x, &self.weight)?, &self.bias)
+        let y = match &self.weight {
+            Matrix::Dense(weight) => matmul_transposed(x, weight)?,
+            weight => weight.linear(x, None)?,
+        };
+        add_bias(&y, &self.bias)
     }
 }

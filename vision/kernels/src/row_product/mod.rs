@@ -73,7 +73,9 @@ pub(crate) fn multiply_by_rows(
         let x = as_f32_slice(x_storage, x_layout, "product")?;
         let product = RowProduct { x, n, rows };
         let product = match (weight_storage, order) {
-            (CpuStorage::F32(values), WeightOrder::Dense) => product.compute::<F32Values>(&values[start..end]),
+            (CpuStorage::F32(values), WeightOrder::Dense) => {
+                product.compute::<F32Values>(&values[start..end])
+            }
             (CpuStorage::BF16(values), WeightOrder::Dense) => {
                 product.compute::<Bf16Values>(values[start..end].reinterpret_cast())
             }

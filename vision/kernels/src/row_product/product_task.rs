@@ -150,7 +150,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stored_values::{Bf16Values, F32Values};
+    use super::super::stored_values::{Bf16Values, F32Values, TileValues};
     use super::*;
 
     /// Because of this property, verdicts do not depend on the processor.
@@ -179,6 +179,11 @@ mod tests {
                     product.compute_with::<V4, Bf16Values>(wide, &half),
                 ];
                 assert!(results[0] == results[1], "{n} rows, {rows}x{columns} in bf16");
+                let results = [
+                    product.compute_with::<V3, TileValues>(narrow, &half),
+                    product.compute_with::<V4, TileValues>(wide, &half),
+                ];
+                assert!(results[0] == results[1], "{n} rows, {rows}x{columns} in the order of AMX");
             }
         }
     }

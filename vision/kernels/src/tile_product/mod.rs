@@ -43,7 +43,7 @@ use crate::row_product::{WeightOrder, multiply_by_rows};
 /// From this number of input rows on, a product uses the tile unit. Fewer are multiplied as fast as
 /// their weights are read.
 #[cfg(target_arch = "x86_64")]
-const MIN_TILE_INPUTS: usize = 8;
+const MIN_TILE_INPUTS: usize = 5;
 
 /// Computes `x · weightᵀ` with inputs rounded to bf16 and a weight in bf16, on the CPU.
 ///
@@ -110,4 +110,76 @@ fn multiply_with(unit: TileUnit, x: &Tensor, weight: &Tensor) -> Result<Tensor> 
     let weight = Weight { values, rows, columns };
     let product = with_f32_slice(x, |x| unit.product(x, n, weight))?;
     Tensor::from_vec(product, (n, rows), x.device())
+}
+
+#[cfg(test)]
+mod tests {
+    use candle::{DType, Device};
+
+    use super::*;
+    use crate::Matrix;
+
+    /// The definition: eight chains of fused operations, then the sums of neighbours, of pairs and of
+    /// halves.
+    fn dot_product(x: &[f32], weights: &[f32]) -> f32 {
+        let mut product = 0.;
+        for (x, weights) in x.chunks(1024).zip(weights.chunks(1024)) {
+            let mut pairs = [0f32; 4];
+            for (x, weights) in x.chunks(128).zip(weights.chunks(128)) {
+                let mut sums = [0f32; 8];
+                for (i, (x, weight)) in x.iter().zip(weights).enumerate() {
+                    sums[i % 8] = x.mul_add(*weight, sums[i % 8]);
+                }
+                for (pair, sums) in pairs.iter_mut().zip(sums.as_chunks::<2>().0) {
+                    *pair += sums[0] + sums[1];
+                }
+            }
+            product += (pairs[0] + pairs[1]) + (pairs[2] + pairs[3]);
+        }
+        product
+    }
+
+    #[test]
+    fn products_equal_their_definition_for_any_number_of_inputs() -> Result<()> {
+        for (rows, columns) in [(1, 1), (33, 7), (16, 128), (50, 192), (40, 1029), (35, 2100)] {
+            let weight = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
+            let weight = weight.to_dtype(DType::BF16)?;
+            let x = Tensor::randn(0f32, 1.0, (71, columns), &Device::Cpu)?;
+            let values = weight.to_dtype(DType::F32)?.to_vec2::<f32>()?;
+            let rounded = x.to_dtype(DType::BF16)?.to_dtype(DType::F32)?.to_vec2::<f32>()?;
+            let matrix = Matrix::Rounded(weight);
+            for n in [1, 2, 4, 5, 8, 16, 17, 32, 33, 71] {
+                let got = matrix.linear(&x.narrow(0, 71 - n, n)?, None)?.to_vec2::<f32>()?;
+                for (x, got) in rounded[71 - n..].iter().zip(got) {
+                    let want = values.iter().map(|weights| dot_product(x, weights));
+                    assert!(want.eq(got), "{n} inputs, {rows}x{columns}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    #[expect(clippy::print_stdout, reason = "a skipped test says why")]
+    #[cfg(target_arch = "x86_64")]
+    fn tile_unit_passes_the_test_of_equality() {
+        match TileUnit::find() {
+            Some(unit) => assert!(self_test::is_equal(unit)),
+            None => println!("skipped: this processor has no AMX"),
+        }
+    }
+
+    #[test]
+    fn inputs_that_are_not_finite_give_nan() -> Result<()> {
+        let weight = Tensor::ones((20, 64), DType::BF16, &Device::Cpu)?;
+        for n in [1, 40] {
+            let mut x = vec![1f32; n * 64];
+            x[40] = f32::NAN;
+            let x = Tensor::from_vec(x, (n, 64), &Device::Cpu)?;
+            let y = Matrix::Rounded(weight.clone()).linear(&x, None)?.to_vec2::<f32>()?;
+            assert!(y[0].iter().all(|value| value.is_nan()));
+            assert!(y[1..].iter().flatten().all(|value| value.to_bits() == 64f32.to_bits()));
+        }
+        Ok(())
+    }
 }

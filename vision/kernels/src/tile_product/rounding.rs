@@ -1,5 +1,6 @@
 //! Rounding of inputs, and weights that are too small.
 
+use candle::{Device, Result, Storage, Tensor};
 use half::bf16;
 
 /// Bits of the smallest input that is not zero: 2⁻⁴⁰.
@@ -19,18 +20,40 @@ const SIGN: u16 = 1 << 15;
 pub(super) fn round_input(value: f32) -> u16 {
     let bits = value.to_bits();
     let size = bits & !(1 << 31);
-    let rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-    // The rounding could turn NaN into another number.
+    // This turns some NaN into other numbers.
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
     let rounded = if size > 0x7F80_0000 { 0x7FC0 } else { rounded };
     if size < SMALLEST_INPUT { 0 } else { rounded as u16 }
 }
 
 /// Replaces weights below 2⁻⁷² by zero.
-pub fn flush_tiny_weights(weights: &mut [bf16]) {
-    for weight in weights {
-        if weight.to_bits() & !SIGN < SMALLEST_WEIGHT {
-            *weight = bf16::ZERO;
+///
+/// # Errors
+///
+/// The tensor is not one of bf16 values on the CPU.
+pub fn flush_tiny_weights(weights: Tensor) -> Result<Tensor> {
+    let is_tiny = |weight: &bf16| {
+        let size = weight.to_bits() & !SIGN;
+        size > 0 && size < SMALLEST_WEIGHT
+    };
+    let values = {
+        let (storage, layout) = weights.storage_and_layout();
+        let (Storage::Cpu(storage), Some((start, end))) = (&*storage, layout.contiguous_offsets())
+        else {
+            candle::bail!("the weight is not contiguous on the CPU");
+        };
+        let values = &storage.as_slice::<bf16>()?[start..end];
+        // Usually there is none. `any` would stop at the first and is not vectorised.
+        if values.iter().filter(|weight| is_tiny(weight)).count() == 0 {
+            None
+        } else {
+            let flush = |weight: &bf16| if is_tiny(weight) { bf16::ZERO } else { *weight };
+            Some(values.iter().map(flush).collect::<Vec<bf16>>())
         }
+    };
+    match values {
+        Some(values) => Tensor::from_vec(values, weights.dims(), &Device::Cpu),
+        None => Ok(weights),
     }
 }
 
@@ -51,10 +74,12 @@ mod tests {
     }
 
     #[test]
-    fn only_tiny_weights_become_zero() {
+    fn only_tiny_weights_become_zero() -> Result<()> {
         let limit = 2f32.powi(-72);
-        let mut weights = [limit, -limit, limit / 2., -1e-30, 0.5].map(bf16::from_f32);
-        flush_tiny_weights(&mut weights);
-        assert_eq!(weights.map(bf16::to_f32), [limit, -limit, 0., 0., 0.5]);
+        let weights = [limit, -limit, limit / 2., -1e-30, 0.5].map(bf16::from_f32);
+        let flushed = flush_tiny_weights(Tensor::new(&weights, &Device::Cpu)?)?;
+        let flushed = flushed.to_vec1::<bf16>()?.into_iter().map(bf16::to_f32);
+        assert_eq!(flushed.collect::<Vec<_>>(), [limit, -limit, 0., 0., 0.5]);
+        Ok(())
     }
 }

@@ -2,8 +2,8 @@
 
 use super::round_input;
 use super::tile::{TILE_ROWS, Tile};
-use super::tile_unit::{GROUPS, PASSES};
-use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, blocks, split_passes};
+use super::tile_unit::GROUPS;
+use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, PASSES, blocks, split_passes};
 use super::transpose::transpose;
 
 /// Input rows that are multiplied together.

@@ -7,13 +7,17 @@ use pulp::cast;
 
 use super::tile::{TILE_ROWS, Tile};
 use super::tile_input::{INPUT_ROWS, TileInput};
-use super::tile_unit::{ConfiguredTiles, GROUPS, PASSES, TileSums, TileUnit};
-use super::tile_weights::{CHUNK_COLUMNS, blocks, pack_weights};
+use super::tile_unit::{ConfiguredTiles, GROUPS, TileSums, TileUnit};
+use super::tile_weights::{CHUNK_COLUMNS, PASSES, blocks, pack_weights};
 use super::transpose::transpose;
 use crate::output_columns::{OutputColumns, compute_columns};
 
 /// Weight rows that are multiplied together.
 const WEIGHT_ROWS: usize = TILE_ROWS * GROUPS;
+
+/// Pairs of input groups that are multiplied with the weights of a pass while these are in a core's first
+/// cache.
+const REUSED_PAIRS: usize = 4;
 
 /// A weight in bf16, row by row.
 #[derive(Clone, Copy)]
@@ -64,7 +68,7 @@ impl TileTask<'_> {
     #[target_feature(enable = "avx512f")]
     fn compute(&mut self) {
         let Weight { values, columns, .. } = self.weight;
-        let mut sums: TileSums = [[[Tile::ZERO; GROUPS]; GROUPS]; PASSES];
+        let mut sums = [[[[Tile::ZERO; GROUPS]; GROUPS]; PASSES]; REUSED_PAIRS];
         for place in (0..self.outputs.width()).step_by(WEIGHT_ROWS) {
             let rows = WEIGHT_ROWS.min(self.outputs.width() - place);
             for start in (0..columns).step_by(CHUNK_COLUMNS) {
@@ -80,11 +84,22 @@ impl TileTask<'_> {
                 }
                 let (packed, later) = self.packed.split_at(tiles);
                 let weights = [packed, &later[..tiles]];
-                for pair in 0..self.input.pairs() {
-                    let group = |i: usize| self.input.group(pair * GROUPS + i, start);
-                    self.unit.multiply(weights, [group(0), group(1)], &mut sums);
-                    let outputs = self.outputs.rows.iter_mut().skip(pair * INPUT_ROWS);
-                    add_sums(&sums, outputs, place..place + rows);
+                for first_pair in (0..self.input.pairs()).step_by(REUSED_PAIRS) {
+                    let pairs = first_pair..(first_pair + REUSED_PAIRS).min(self.input.pairs());
+                    for pass in 0..PASSES {
+                        let part = tiles / PASSES * pass..tiles / PASSES * (pass + 1);
+                        let weights = weights.map(|tiles| &tiles[part.clone()]);
+                        for (pair, sums) in pairs.clone().zip(&mut sums) {
+                            let group = |i: usize| {
+                                &self.input.group(pair * GROUPS + i, start)[part.clone()]
+                            };
+                            self.unit.multiply(weights, [group(0), group(1)], &mut sums[pass]);
+                        }
+                    }
+                    for (pair, sums) in pairs.zip(&sums) {
+                        let outputs = self.outputs.rows.iter_mut().skip(pair * INPUT_ROWS);
+                        add_sums(sums, outputs, place..place + rows);
+                    }
                 }
             }
         }
@@ -95,7 +110,7 @@ impl TileTask<'_> {
 /// inputs at `places`.
 #[target_feature(enable = "avx512f")]
 fn add_sums<'a, 'b: 'a>(
-    sums: &TileSums,
+    sums: &[TileSums; PASSES],
     mut outputs: impl Iterator<Item = &'a mut &'b mut [f32]>,
     places: Range<usize>,
 ) {
@@ -116,7 +131,10 @@ fn add_sums<'a, 'b: 'a>(
                     let sum = _mm512_add_ps(cast(*outputs), cast(totals[row]));
                     *outputs = cast(sum);
                 } else {
-                    outputs.iter_mut().zip(totals[row]).for_each(|(output, total)| *output += total);
+                    outputs
+                        .iter_mut()
+                        .zip(totals[row])
+                        .for_each(|(output, total)| *output += total);
                 }
             }
         }

@@ -10,8 +10,6 @@ use super::tile::{TILE_BYTES, TILE_ROWS, Tile};
 const ROW_BYTES: usize = TILE_ROWS * 4;
 /// Tile registers of a processor.
 const REGISTERS: usize = 8;
-/// Instructions for 128 columns, and partial sums of an output.
-pub(super) const PASSES: usize = 4;
 /// Groups of 16 weight rows, or of 16 inputs, that are multiplied together.
 pub(super) const GROUPS: usize = 2;
 
@@ -77,40 +75,34 @@ impl Drop for ConfiguredTiles {
     }
 }
 
-/// The partial sums of the products of groups of 16 weight rows with groups of 16 inputs: for each
-/// pass, first those of the first weights with each group of inputs.
-pub(super) type TileSums = [[[Tile; GROUPS]; GROUPS]; PASSES];
+/// Sums of the products of groups of 16 weight rows with groups of 16 inputs: first those of the first
+/// weights with each group of inputs.
+pub(super) type TileSums = [[Tile; GROUPS]; GROUPS];
 
 impl ConfiguredTiles {
-    /// Multiplies two groups of weights with two groups of inputs. Each has the same number of tiles for
-    /// each pass, pass by pass.
+    /// Multiplies two groups of weights with two groups of inputs, which have the same number of tiles.
     pub(super) fn multiply(
         &mut self,
         weights: [&[Tile]; GROUPS],
         inputs: [&[Tile]; GROUPS],
         sums: &mut TileSums,
     ) {
-        let tiles = weights[0].len() / PASSES;
-        let lengths = weights.iter().chain(&inputs).map(|tiles| tiles.len());
-        assert!(tiles > 0 && lengths.max() == Some(tiles * PASSES));
-        assert!(weights.iter().chain(&inputs).all(|group| group.len() == tiles * PASSES));
+        let tiles = weights[0].len();
+        assert!(tiles > 0 && weights.iter().chain(&inputs).all(|group| group.len() == tiles));
         let [w0, w1] = weights.map(<[Tile]>::as_ptr);
         let [x0, x1] = inputs.map(<[Tile]>::as_ptr);
         // SAFETY: The registers are configured for whole tiles on this thread, because `configure` is
-        // the only way to a value of this type, which cannot be sent to another. The inner loop runs
-        // `tiles` times in each of four passes and moves each pointer by one tile, so it reads exactly
-        // the `tiles * PASSES` tiles of each slice. Each pass writes four tiles of `sums`, 16 in all.
-        // The tile registers that it changes are declared.
+        // the only way to a value of this type, which cannot be sent to another. The loop runs `tiles`
+        // times and moves each pointer by one tile, so it reads exactly the tiles of each slice. Then
+        // it writes the four tiles of `sums`. The tile registers that it changes are declared.
         #[expect(unsafe_code, reason = "products take a fifth of the time of those in vectors")]
         unsafe {
             asm!(
-                "2:",
                 "tilezero tmm0",
                 "tilezero tmm1",
                 "tilezero tmm2",
                 "tilezero tmm3",
-                "mov {left}, {tiles}",
-                "3:",
+                "2:",
                 "tileloadd tmm4, [{w0} + {stride}]",
                 "tileloadd tmm6, [{x0} + {stride}]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
@@ -123,23 +115,18 @@ impl ConfiguredTiles {
                 "add {w1}, {tile}",
                 "add {x0}, {tile}",
                 "add {x1}, {tile}",
-                "dec {left}",
-                "jnz 3b",
+                "dec {tiles}",
+                "jnz 2b",
                 "tilestored [{sums} + {stride}], tmm0",
                 "tilestored [{sums} + {stride} + {tile}], tmm1",
                 "tilestored [{sums} + {stride} + 2 * {tile}], tmm2",
                 "tilestored [{sums} + {stride} + 3 * {tile}], tmm3",
-                "add {sums}, 4 * {tile}",
-                "dec {passes}",
-                "jnz 2b",
                 w0 = inout(reg) w0 => _,
                 w1 = inout(reg) w1 => _,
                 x0 = inout(reg) x0 => _,
                 x1 = inout(reg) x1 => _,
-                sums = inout(reg) sums.as_mut_ptr() => _,
-                passes = inout(reg) PASSES => _,
-                left = out(reg) _,
-                tiles = in(reg) tiles,
+                tiles = inout(reg) tiles => _,
+                sums = in(reg) sums.as_mut_ptr(),
                 stride = in(reg) ROW_BYTES,
                 tile = const TILE_BYTES,
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,

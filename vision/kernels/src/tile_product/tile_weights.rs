@@ -5,8 +5,9 @@ use std::arch::x86_64::{__m512i, _mm512_permutex2var_epi32, _mm512_shuffle_i64x2
 use pulp::cast;
 
 use super::tile::{TILE_ROWS, Tile};
-use super::tile_unit::PASSES;
 
+/// Instructions for 128 columns, and partial sums of an output.
+pub(super) const PASSES: usize = 4;
 /// Columns whose partial sums begin with zero and are added to the output.
 pub(super) const CHUNK_COLUMNS: usize = 1024;
 /// Columns that one instruction of each pass multiplies.
