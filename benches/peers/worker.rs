@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use acem3::support::device::environment::{self, Workload};
 use acem3_experts::decoder::{CachedSequence, Head, KvCache, Trunk};
-use acem3_kernels::{BLOCK_TYPES, arrange_blocks};
+use acem3_kernels::{BLOCK_TYPES, ROUNDED_SUFFIX, arrange_blocks};
 use anyhow::{Context as _, Result, bail};
 use candle::quantized::QTensor;
 use candle::{D, DType, Device, Shape, Tensor};
@@ -49,6 +49,17 @@ pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
 /// Tensors by name, with quantised matrices as packed rows.
 pub(crate) struct Weights(pub(crate) HashMap<String, Tensor>);
 
+impl Weights {
+    /// Finds a tensor. Matrices in bf16 round their inputs, as those of `acem3 judge --dtype bf16`.
+    fn find(&self, name: &str) -> Option<&Tensor> {
+        let rounded = || {
+            let name = name.strip_suffix(ROUNDED_SUFFIX)?.strip_suffix('.')?;
+            self.0.get(name).filter(|tensor| tensor.dtype() == DType::BF16)
+        };
+        self.0.get(name).or_else(rounded)
+    }
+}
+
 impl SimpleBackend for Weights {
     fn get(
         &self,
@@ -62,14 +73,14 @@ impl SimpleBackend for Weights {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle::Result<Tensor> {
-        match self.0.get(name) {
+        match self.find(name) {
             Some(tensor) => Ok(tensor.clone()),
             None => candle::bail!("no tensor `{name}`"),
         }
     }
 
     fn contains_tensor(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.find(name).is_some()
     }
 }
 

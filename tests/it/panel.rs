@@ -147,6 +147,13 @@ fn f16_is_exact_and_bf16_is_close() {
     assert_ne!(bf16_scores, exact_scores);
 }
 
+/// With one text at a time, products have other numbers of inputs, and other instructions.
+#[test]
+fn bf16_scores_do_not_depend_on_the_batch() {
+    let placement = Placement { dtype: DType::BF16, ..Placement::cpu() };
+    assert_eq!(scores_on(&placement, Some(1)), scores_on(&placement, None));
+}
+
 /// Quantised weights move scores a little.
 #[test]
 fn q8_0_is_close() {

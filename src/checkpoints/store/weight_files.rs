@@ -205,11 +205,10 @@ impl Checkpoint {
         }
     }
 
-    /// Returns a builder that layers load from for judging. Products with its bf16 matrices round
-    /// their inputs if [`rounds_inputs`].
-    pub(crate) fn judging_builder(&self, placement: &Placement) -> VarBuilder<'static> {
-        let checkpoint = Self { rounds_inputs: rounds_inputs(placement), ..self.clone() };
-        checkpoint.builder(&placement.device)
+    /// Returns the tensors for judging. Products with matrices in bf16 round their inputs if
+    /// [`rounds_inputs`].
+    pub(crate) fn for_judging(&self, placement: &Placement) -> Self {
+        Self { rounds_inputs: rounds_inputs(placement), ..self.clone() }
     }
 
     /// Returns a builder that layers load from.

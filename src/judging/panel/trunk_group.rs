@@ -146,7 +146,7 @@ fn load_parts(
     depth: usize,
     placement: &Placement,
 ) -> Result<(Option<ImageEncoder>, Trunk, Head)> {
-    let vb = member.weights.judging_builder(placement);
+    let vb = member.weights.for_judging(placement).builder(&placement.device);
     let image_encoder = match &member.vision {
         Some(vision) => Some(ImageEncoder::load(vision, &vb, &placement.device)?),
         None => None,

@@ -11,6 +11,7 @@
 //! block order. So results do not depend on the number of threads.
 
 mod activation;
+mod aligned_rows;
 mod attention;
 mod bias;
 mod byte_product;

@@ -7,6 +7,7 @@ use super::{
     encode_image_and_load_decoder, expected_values, load_member_on, relative_difference,
     to_token_ids,
 };
+use crate::checkpoints::panel::member::Member;
 use crate::checkpoints::published::tests::llava_variants::{
     embed_prompt, image_tiles, last_logits, load_values, prompt_names,
 };
@@ -34,8 +35,13 @@ fn compute_outputs(placement: &Placement) -> ComparedOutputs {
     llava.chain(others).collect()
 }
 
+fn load_for_judging(folder: &str, placement: &Placement) -> Member {
+    let member = load_member_on(folder, placement);
+    Member { weights: member.weights.for_judging(placement), ..member }
+}
+
 fn llava_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
-    let (member, expected) = (load_member_on(folder, placement), expected_values());
+    let (member, expected) = (load_for_judging(folder, placement), expected_values());
     let pixels = expected["pixel_values"].to_device(&placement.device).unwrap();
     let (image, trunk, head) = encode_image_and_load_decoder(&member, &pixels);
     let text = |name: &str| trunk.embed(&to_token_ids(&expected[name])).unwrap();
@@ -48,7 +54,7 @@ fn llava_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
 }
 
 fn layout_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
-    let (member, device) = (load_member_on(folder, placement), &placement.device);
+    let (member, device) = (load_for_judging(folder, placement), &placement.device);
     let values = load_values(folder);
     let mut outputs = Vec::new();
     for name in prompt_names(&values) {

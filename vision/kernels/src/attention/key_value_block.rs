@@ -5,6 +5,7 @@ use std::ops::Range;
 use candle::{Result, Tensor, bail};
 
 use super::panels::{LANES, Panels};
+use crate::aligned_rows::AlignedRows;
 use crate::elements::with_f32_slice;
 
 /// Keys and values of consecutive tokens of one layer, for all key heads.
@@ -19,10 +20,10 @@ pub struct KeyValueBlock {
     /// Number of tokens that fit, a multiple of the lanes.
     capacity: usize,
     /// For each head, panels of [`LANES`] tokens, with a row for each value of the head.
-    keys: Vec<[f32; LANES]>,
+    keys: AlignedRows<LANES>,
     /// For each head, panels of [`LANES`] of its values, with a row for each token. The last panel of
     /// a head is padded with zeros.
-    values: Vec<[f32; LANES]>,
+    values: AlignedRows<LANES>,
 }
 
 impl KeyValueBlock {
@@ -31,7 +32,7 @@ impl KeyValueBlock {
         let capacity = Self::round_capacity(tokens);
         let keys = heads * (capacity / LANES) * head_size;
         let values = heads * head_size.div_ceil(LANES) * capacity;
-        let (keys, values) = (vec![[0.; LANES]; keys], vec![[0.; LANES]; values]);
+        let (keys, values) = (AlignedRows::zeros(keys), AlignedRows::zeros(values));
         Self { heads, head_size, len: 0, capacity, keys, values }
     }
 
@@ -96,7 +97,7 @@ impl KeyValueBlock {
         let head_rows = self.capacity / LANES * d;
         for (i, token) in keys.chunks_exact(self.heads * d).enumerate() {
             let (panel, lane) = ((self.len + i) / LANES, (self.len + i) % LANES);
-            let by_head = self.keys.chunks_exact_mut(head_rows);
+            let by_head = self.keys.as_mut_slice().chunks_exact_mut(head_rows);
             for (stored, head) in by_head.zip(token.chunks_exact(d)) {
                 for (row, value) in stored[panel * d..].iter_mut().zip(head) {
                     row[lane] = *value;
@@ -108,7 +109,7 @@ impl KeyValueBlock {
     fn write_values(&mut self, values: &[f32]) {
         let (d, head_rows) = (self.head_size, self.value_panels() * self.capacity);
         for (i, token) in values.chunks_exact(self.heads * d).enumerate() {
-            let by_head = self.values.chunks_exact_mut(head_rows);
+            let by_head = self.values.as_mut_slice().chunks_exact_mut(head_rows);
             for (stored, head) in by_head.zip(token.chunks_exact(d)) {
                 let panels = stored.chunks_exact_mut(self.capacity);
                 for (panel, values) in panels.zip(head.chunks(LANES)) {
@@ -126,12 +127,18 @@ impl KeyValueBlock {
     /// Returns the keys of a head. A panel has [`LANES`] tokens, and a row for each value of the head.
     pub(super) fn keys_of(&self, head: usize) -> Panels<'_> {
         let rows = self.capacity / LANES * self.head_size;
-        Panels { rows: &self.keys[head * rows..(head + 1) * rows], depth: self.head_size }
+        Panels {
+            rows: &self.keys.as_slice()[head * rows..(head + 1) * rows],
+            depth: self.head_size,
+        }
     }
 
     /// Returns the values of a head. A panel has [`LANES`] of them, and a row for each token.
     pub(super) fn values_of(&self, head: usize) -> Panels<'_> {
         let rows = self.value_panels() * self.capacity;
-        Panels { rows: &self.values[head * rows..(head + 1) * rows], depth: self.capacity }
+        Panels {
+            rows: &self.values.as_slice()[head * rows..(head + 1) * rows],
+            depth: self.capacity,
+        }
     }
 }

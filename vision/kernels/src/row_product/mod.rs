@@ -1,15 +1,13 @@
 //! Products of tensors with the rows of a weight in its stored type.
 
 #[cfg(target_arch = "x86_64")]
-mod aligned_vectors;
-#[cfg(target_arch = "x86_64")]
 mod input_lanes;
 #[cfg(target_arch = "x86_64")]
 mod lane_sums;
 #[cfg(target_arch = "x86_64")]
 mod packed_products;
 #[cfg(target_arch = "x86_64")]
-mod packed_rows;
+pub(crate) mod packed_rows;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod product_task;
 #[cfg(target_arch = "x86_64")]

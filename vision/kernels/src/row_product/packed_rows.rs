@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd, cast};
 
-use super::aligned_vectors::AlignedVectors;
 use super::stored_values::{LANES, StoredValues};
 use super::tile::Tile;
 use super::weight_rows::{WeightRows, prefetch};
+use crate::aligned_rows::AlignedRows;
 
 /// Columns that are multiplied before their partial sums are added. A group of input rows takes
 /// 16 or 24 kB then, half of a core's first cache. A multiple of the size of all packed blocks.
@@ -20,7 +20,7 @@ pub(crate) const CHUNK_COLUMNS: usize = 1024;
 
 /// Rows of the input in groups: chunk by chunk, group by group.
 pub(crate) struct PackedInput {
-    vectors: AlignedVectors,
+    vectors: AlignedRows<LANES>,
     groups: usize,
     /// Rows of a group.
     group_rows: usize,
@@ -31,7 +31,7 @@ impl PackedInput {
     pub(crate) fn new(x: &[f32], columns: usize, group_rows: usize) -> Self {
         let n = x.len() / columns;
         let groups = n.div_ceil(group_rows);
-        let vectors = AlignedVectors::zeros(groups * group_rows * columns.div_ceil(LANES));
+        let vectors = AlignedRows::zeros(groups * group_rows * columns.div_ceil(LANES));
         let mut packed = Self { vectors, groups, group_rows };
         for chunk in column_chunks(columns) {
             for row in 0..n {

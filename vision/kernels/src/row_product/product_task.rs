@@ -10,13 +10,13 @@ use std::ops::Range;
 use pulp::Simd;
 use pulp::x86::{V3, V4};
 
-use super::aligned_vectors::AlignedVectors;
 use super::packed_products::PackedProducts;
 use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, column_chunks};
 use super::stored_products::{MAX_REGISTERS, StoredProducts};
 use super::stored_values::{LANES, StoredValues};
 use super::tile::Tile;
 use super::weight_rows::WeightRows;
+use crate::aligned_rows::AlignedRows;
 use crate::output_columns::{OutputColumns, compute_columns};
 
 /// Weight rows that are multiplied with all input rows before the next ones are read. Their chunks
@@ -119,7 +119,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
 
     /// Multiplies with weights that are first converted to f32 and packed, panel by panel.
     fn multiply_packed(mut self) {
-        let mut panel = AlignedVectors::zeros(PANEL_ROWS * CHUNK_COLUMNS / LANES);
+        let mut panel = AlignedRows::<LANES>::zeros(PANEL_ROWS * CHUNK_COLUMNS / LANES);
         let first = self.outputs.first;
         let width = self.outputs.width();
         for start in (0..width).step_by(PANEL_ROWS) {

@@ -1,10 +1,22 @@
 //! Inputs as tiles.
 
+#![expect(
+    clippy::inline_always,
+    reason = "vector instructions need to be part of the function that enables them"
+)]
+
+use std::ops::Range;
+
+use pulp::x86::V4;
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
 use super::round_input;
 use super::tile::{TILE_ROWS, Tile};
 use super::tile_unit::GROUPS;
 use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, PASSES, blocks, split_passes};
 use super::transpose::transpose;
+use crate::elements::FLAT_BLOCK;
 
 /// Input rows that are multiplied together.
 pub(super) const INPUT_ROWS: usize = TILE_ROWS * GROUPS;
@@ -20,34 +32,21 @@ pub(super) struct TileInput {
 
 impl TileInput {
     /// Rounds rows of `columns` values.
-    #[target_feature(enable = "avx512f")]
-    pub(super) fn round(x: &[f32], columns: usize) -> Self {
-        let rows = x.len() / columns;
-        let groups = rows.div_ceil(INPUT_ROWS) * GROUPS;
+    pub(super) fn round(simd: V4, x: &[f32], columns: usize) -> Self {
+        let groups = (x.len() / columns).div_ceil(INPUT_ROWS) * GROUPS;
         let tiles = vec![Tile::ZERO; groups * blocks(columns) * PASSES];
         let mut input = Self { tiles, groups, columns };
         for start in (0..columns).step_by(CHUNK_COLUMNS) {
-            let end = (start + CHUNK_COLUMNS).min(columns);
-            for (group, rows) in x.chunks(TILE_ROWS * columns).enumerate() {
-                let count = blocks(end - start);
-                let tiles = input.group_mut(group, start);
-                for (block, first) in (start..end).step_by(BLOCK_COLUMNS).enumerate() {
-                    let columns_of_block = first..(first + BLOCK_COLUMNS).min(end);
-                    let mut passes = [Tile::ZERO; PASSES];
-                    for (r, row) in rows.chunks_exact(columns).enumerate() {
-                        let mut values = [0; BLOCK_COLUMNS];
-                        for (value, x) in values.iter_mut().zip(&row[columns_of_block.clone()]) {
-                            *value = round_input(*x);
-                        }
-                        for (tile, words) in passes.iter_mut().zip(split_passes(&values)) {
-                            tile.0[r] = words;
-                        }
-                    }
-                    for (pass, tile) in passes.iter().enumerate() {
-                        tiles[pass * count + block] = transpose(tile);
-                    }
-                }
-            }
+            let chunk = start..(start + CHUNK_COLUMNS).min(columns);
+            let first = input.group_range(0, start);
+            let tiles = &mut input.tiles[first.start..first.start + groups * first.len()];
+            // Fewer groups are too little work for a thread.
+            let min_groups = FLAT_BLOCK.div_ceil(TILE_ROWS * chunk.len());
+            let groups = tiles.par_chunks_exact_mut(first.len()).with_min_len(min_groups);
+            groups.zip(x.par_chunks(TILE_ROWS * columns)).for_each(|(tiles, rows)| {
+                let chunk = chunk.clone();
+                Simd::vectorize(simd, GroupRounding { simd, rows, columns, chunk, tiles });
+            });
         }
         input
     }
@@ -59,17 +58,48 @@ impl TileInput {
 
     /// Returns the tiles of a group for the chunk that begins at a column.
     pub(super) fn group(&self, group: usize, start: usize) -> &[Tile] {
-        &self.tiles[self.place(group, start)]
+        &self.tiles[self.group_range(group, start)]
     }
 
-    fn group_mut(&mut self, group: usize, start: usize) -> &mut [Tile] {
-        let place = self.place(group, start);
-        &mut self.tiles[place]
-    }
-
-    fn place(&self, group: usize, start: usize) -> std::ops::Range<usize> {
+    /// Returns the place of the tiles of a group for the chunk that begins at a column.
+    fn group_range(&self, group: usize, start: usize) -> Range<usize> {
         let len = blocks(self.columns.min(start + CHUNK_COLUMNS) - start) * PASSES;
         let first = blocks(start) * PASSES * self.groups + group * len;
         first..first + len
+    }
+}
+
+/// The rounding of a chunk of up to 16 rows.
+struct GroupRounding<'a> {
+    simd: V4,
+    rows: &'a [f32],
+    columns: usize,
+    chunk: Range<usize>,
+    tiles: &'a mut [Tile],
+}
+
+impl WithSimd for GroupRounding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { simd, rows, columns, chunk, tiles } = self;
+        let count = tiles.len() / PASSES;
+        for (block, start) in chunk.clone().step_by(BLOCK_COLUMNS).enumerate() {
+            let place = start..(start + BLOCK_COLUMNS).min(chunk.end);
+            let mut passes = [Tile::ZERO; PASSES];
+            for (r, row) in rows.chunks_exact(columns).enumerate() {
+                let mut values = [0; BLOCK_COLUMNS];
+                for (value, x) in values.iter_mut().zip(&row[place.clone()]) {
+                    *value = round_input(*x);
+                }
+                for (tile, words) in passes.iter_mut().zip(split_passes(simd, &values)) {
+                    tile.0[r] = words;
+                }
+            }
+            for (pass, tile) in passes.iter().enumerate() {
+                tiles[pass * count + block] = transpose(simd, tile);
+            }
+        }
     }
 }

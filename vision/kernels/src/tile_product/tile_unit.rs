@@ -4,6 +4,8 @@ use std::arch::asm;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use pulp::x86::V4;
+
 use super::tile::{TILE_BYTES, TILE_ROWS, Tile};
 
 /// Bytes of a row of a tile.
@@ -13,15 +15,23 @@ const REGISTERS: usize = 8;
 /// Groups of 16 weight rows, or of 16 inputs, that are multiplied together.
 pub(super) const GROUPS: usize = 2;
 
-/// The processor has AMX with bf16 and AVX-512, and the kernel lets this process use them.
+/// The processor has AMX with bf16 and AVX-512, and the operating system lets this process use them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TileUnit(());
+pub(super) struct TileUnit {
+    simd: V4,
+}
 
 impl TileUnit {
     /// Returns the unit, if there is one.
     pub(super) fn find() -> Option<Self> {
         static FOUND: OnceLock<bool> = OnceLock::new();
-        FOUND.get_or_init(|| has_instructions() && request_tiles()).then_some(Self(()))
+        let simd = V4::try_new()?;
+        FOUND.get_or_init(|| has_instructions() && request_tiles()).then_some(Self { simd })
+    }
+
+    /// Returns the vector instructions.
+    pub(super) fn simd(self) -> V4 {
+        self.simd
     }
 
     /// Prepares the tile registers of this thread.
@@ -137,13 +147,13 @@ impl ConfiguredTiles {
     }
 }
 
-/// Returns true if the processor has AMX for bf16, and AVX-512 (`CPUID` in Intel's manual, leaf 7).
+/// Returns true if the processor has AMX for bf16 (`CPUID` in Intel's manual, leaf 7).
 fn has_instructions() -> bool {
     const AMX_BF16: u32 = 1 << 22;
     const AMX_TILE: u32 = 1 << 24;
     let leaf = std::arch::x86_64::__cpuid_count(7, 0);
     let amx = AMX_BF16 | AMX_TILE;
-    is_x86_feature_detected!("avx512f") && leaf.edx & amx == amx
+    leaf.edx & amx == amx
 }
 
 /// Asks the operating system for the tile registers. Threads inherit the permission.
