@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_kernels::{arrange_blocks, dequantize_rows, flush_tiny_weights};
+use acem3_kernels::{arrange_blocks, dequantize_rows};
 use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
 
 use super::encoding::TensorEncoding;
-use super::weight_files::rounds_inputs;
 use crate::support::device::Placement;
 use crate::support::digest::Digest;
 
@@ -132,7 +131,8 @@ impl TensorStore {
             check_len(bytes, encoding, shape)?;
             let values = Tensor::from_raw_buffer(bytes, DType::BF16, shape, &Device::Cpu)?;
             check_finite_bf16(name, &values)?;
-            let values = if keeps_bf16 { values } else { self.to_device(values)? };
+            let values =
+                if keeps_bf16 { values } else { values.to_device(&self.placement.device)? };
             return Ok(TensorValues { values, blocks: None });
         }
         let values = decode_values(bytes, encoding, shape)?;
@@ -141,16 +141,8 @@ impl TensorStore {
             let values = quantise_rows(&values, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
-        let values = self.to_device(self.to_store_dtype(name, values)?)?;
+        let values = self.to_store_dtype(name, values)?.to_device(&self.placement.device)?;
         Ok(TensorValues { values, blocks: None })
-    }
-
-    /// Copies values to the device of the store.
-    fn to_device(&self, values: Tensor) -> Result<Tensor> {
-        if values.dtype() == DType::BF16 && rounds_inputs(&self.placement) {
-            return Ok(flush_tiny_weights(values)?);
-        }
-        Ok(values.to_device(&self.placement.device)?)
     }
 
     /// Returns the blocks that `--dtype` selects for a tensor. The vision tower and the projector

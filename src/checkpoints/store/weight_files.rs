@@ -206,9 +206,9 @@ impl Checkpoint {
     }
 
     /// Returns the tensors for judging. Products with matrices in bf16 round their inputs if
-    /// [`rounds_inputs`].
+    /// [`Placement::rounds_inputs`].
     pub(crate) fn for_judging(&self, placement: &Placement) -> Self {
-        Self { rounds_inputs: rounds_inputs(placement), ..self.clone() }
+        Self { rounds_inputs: placement.rounds_inputs(), ..self.clone() }
     }
 
     /// Returns a builder that layers load from.
@@ -261,11 +261,6 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
         return 0;
     }
     (0..layers).take_while(|i| equal(&format!("model.layers.{i}."))).count()
-}
-
-/// Returns true if products round their inputs to bf16 in this placement. GPUs round them anyway.
-pub(crate) fn rounds_inputs(placement: &Placement) -> bool {
-    placement.device.is_cpu() && placement.dtype == DType::BF16
 }
 
 /// Returns the name of the tensor of a request for a matrix that rounds its inputs.

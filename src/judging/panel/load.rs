@@ -18,7 +18,6 @@ use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::sample_count::SampleCount;
-use crate::checkpoints::store::weight_files::rounds_inputs;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 use crate::judging::provenance::Provenance;
@@ -145,7 +144,7 @@ impl Panel {
     /// Returns the device, for the manifest.
     pub(in crate::judging) fn device(&self) -> String {
         match self.placement.device.location() {
-            candle::DeviceLocation::Cpu if has_tile_unit() => {
+            candle::DeviceLocation::Cpu if self.placement.rounds_inputs() && has_tile_unit() => {
                 format!("cpu ({}, AMX)", instruction_set())
             }
             candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
@@ -182,7 +181,7 @@ impl Panel {
         }
         let products = [
             (self.has_byte_products, "inputs of q8_0 and q4k weights in 8 bits"),
-            (rounds_inputs(&self.placement), "inputs of bf16 weights in bf16"),
+            (self.placement.rounds_inputs(), "inputs of bf16 weights in bf16"),
         ];
         let products = products.into_iter().filter(|(is_used, _)| *is_used).map(|(_, name)| name);
         let products = products.collect::<Vec<_>>().join(", ");

@@ -63,6 +63,12 @@ impl Placement {
         Ok(Self { device, dtype, blocks, keeps_bf16: false })
     }
 
+    /// Returns true if products with matrices in bf16 round their inputs to bf16 by themselves. On a GPU
+    /// all products do.
+    pub fn rounds_inputs(&self) -> bool {
+        self.device.is_cpu() && self.dtype == DType::BF16
+    }
+
     /// Returns the usual name of the type of the decoder's matrices.
     pub fn weight_type(&self) -> &'static str {
         match self.blocks {

@@ -3,8 +3,8 @@
 /// Values of a cache line.
 const LINE_VALUES: usize = 16;
 
-/// Rows of `N` values in memory, where `N` divides or is a multiple of the length of a cache line. A
-/// vector register never needs one line more than it has to.
+/// Rows of `N` values in memory. `N` divides the values of a cache line or is a multiple of them, so
+/// loading a vector touches one line, not two.
 #[derive(Debug)]
 pub(crate) struct AlignedRows<const N: usize> {
     values: Vec<f32>,
@@ -17,6 +17,7 @@ pub(crate) struct AlignedRows<const N: usize> {
 impl<const N: usize> AlignedRows<N> {
     /// Creates rows of zeros.
     pub(crate) fn zeros(count: usize) -> Self {
+        const { assert!(LINE_VALUES.is_multiple_of(N) || N.is_multiple_of(LINE_VALUES)) };
         let len = count * N;
         let values = vec![0f32; len + LINE_VALUES];
         // Below the length of a line, unless the address is unknown.

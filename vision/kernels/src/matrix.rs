@@ -12,7 +12,7 @@ use crate::byte_product::{
 };
 use crate::linear::linear;
 use crate::row_product::{WeightOrder, multiply_by_rows};
-use crate::tile_product::multiply_rounded;
+use crate::tile_product::{RoundedWeight, multiply_rounded};
 
 /// Values that a product dequantises at a time: 1 MB in f32, which fits into a core's cache.
 const CHUNK_VALUES: usize = 1 << 18;
@@ -22,9 +22,9 @@ const CHUNK_VALUES: usize = 1 << 18;
 pub enum Matrix {
     /// Floating-point values.
     Dense(Tensor),
-    /// Values in bf16 on the CPU. Products round their inputs to bf16, and are faster then: one
-    /// instruction of a processor with AMX multiplies 512 pairs of values. Not for training.
-    Rounded(Tensor),
+    /// Values in bf16 on the CPU. Products round their inputs to bf16, and use the matrix unit of a
+    /// processor with AMX. They have no gradient.
+    Rounded(RoundedWeight),
     /// Quantised blocks, in the order of [`arrange_blocks`](crate::arrange_blocks). The matrix takes
     /// about the memory of its file. Products with `Q8_0` and `Q4K` blocks are computed with 8-bit
     /// integers. Those with other blocks dequantise a few rows at a time, and are bit-identical to
@@ -90,7 +90,8 @@ impl Matrix {
     ) -> Result<Option<Self>> {
         let name = format!("{name}.{ROUNDED_SUFFIX}");
         let has_values = vb.contains_tensor(&name);
-        has_values.then(|| vb.get(shape, &name).map(Self::Rounded)).transpose()
+        let load = || Ok(Self::Rounded(RoundedWeight::new(&vb.get(shape, &name)?)?));
+        has_values.then(load).transpose()
     }
 
     /// Returns `count` rows from `start` on.
@@ -101,8 +102,12 @@ impl Matrix {
     pub fn narrow(&self, start: usize, count: usize) -> Result<Self> {
         match self {
             Self::Dense(weight) => weight.narrow(0, start, count).map(Self::Dense),
-            Self::Rounded(weight) => weight.narrow(0, start, count).map(Self::Rounded),
-            Self::Blocks { .. } => bail!("a part of a quantised matrix"),
+            Self::Rounded(weight) => weight.narrow(start, count).map(Self::Rounded),
+            Self::Blocks { shape: (rows, columns), .. } => bail!(
+                "cannot select rows {start} to {} of a quantised matrix of {rows} rows of {columns} \
+                 values",
+                start + count
+            ),
         }
     }
 
@@ -111,7 +116,7 @@ impl Matrix {
     pub fn placement(&self) -> (DType, Device) {
         match self {
             Self::Dense(weight) => (weight.dtype(), weight.device().clone()),
-            Self::Rounded(weight) => (DType::F32, weight.device().clone()),
+            Self::Rounded(_) => (DType::F32, Device::Cpu),
             Self::Blocks { bytes, .. } => (DType::F32, bytes.device().clone()),
         }
     }
@@ -164,7 +169,8 @@ impl Matrix {
     /// n indices → (n, `c_in`).
     pub fn select_rows(&self, indices: &[u32]) -> Result<Tensor> {
         match self {
-            Self::Dense(weight) | Self::Rounded(weight) => {
+            Self::Rounded(weight) => Self::Dense(weight.values().clone()).select_rows(indices),
+            Self::Dense(weight) => {
                 let indices = Tensor::new(indices, weight.device())?;
                 if weight.track_op() {
                     // Convert first: the gradient of a row that occurs several times then

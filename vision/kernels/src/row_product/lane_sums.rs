@@ -17,8 +17,8 @@ const TOTALS: usize = 4;
 /// Partial sums of the dot products of the input rows in `R` registers with `C` weight rows.
 ///
 /// A dot product has eight of them: sum `i` adds the products at positions `i`, `i + 8`, `i + 16` and
-/// so on. So a result does not depend on which rows are computed together. After some steps, the sums
-/// are added to [`PairSums`].
+/// so on. So a result does not depend on which rows are computed together. After
+/// `SUM_STEPS` steps, the sums are added to [`PairSums`].
 pub(crate) struct LaneSums<L: InputLanes, const R: usize, const C: usize>([[L::Vector; C]; R]);
 
 impl<L: InputLanes, const R: usize, const C: usize> LaneSums<L, R, C> {

@@ -7,9 +7,9 @@ mod lane_sums;
 #[cfg(target_arch = "x86_64")]
 mod packed_products;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod packed_rows;
+mod packed_rows;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod product_task;
+mod product_task;
 #[cfg(target_arch = "x86_64")]
 mod stored_products;
 #[cfg(target_arch = "x86_64")]
@@ -24,6 +24,7 @@ use candle::{Result, Tensor};
 
 /// What a weight is stored as, and the order in which products are added.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is no kernel to choose"))]
 pub(crate) enum WeightOrder {
     /// Numbers.
     Dense,
@@ -36,9 +37,10 @@ pub(crate) enum WeightOrder {
 /// Computes `x · weightᵀ`. `None` if the kernel does not support the processor, the devices or the type
 /// of the weight.
 ///
-/// Every result is the dot product of a row of `x` and a row of the weight. Their products are added in
-/// an order that depends on the number of columns and the [`WeightOrder`] only. Weights are converted to f32 as they are read,
-/// which is exact, so results do not depend on the type in which a weight is stored.
+/// Every result is the dot product of a row of `x` and a row of the weight. The products of their values
+/// are added in an order that depends on the number of columns and the [`WeightOrder`] only: `Dense` and
+/// `Blocks` have the same order. Weights are converted to f32 as they are read, which is exact, so their
+/// results do not depend on the type in which a weight is stored.
 ///
 /// # Shapes
 /// `x` (n, `c_in`), `weight` (`c_out`, `c_in`) or (`c_out`, bytes per row) → (n, `c_out`).

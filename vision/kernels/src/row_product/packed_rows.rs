@@ -9,14 +9,10 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd, cast};
 
-use super::stored_values::{LANES, StoredValues};
+use super::stored_values::{CHUNK_COLUMNS, LANES, StoredValues};
 use super::tile::Tile;
 use super::weight_rows::{WeightRows, prefetch};
 use crate::aligned_rows::AlignedRows;
-
-/// Columns that are multiplied before their partial sums are added. A group of input rows takes
-/// 16 or 24 kB then, half of a core's first cache. A multiple of the size of all packed blocks.
-pub(crate) const CHUNK_COLUMNS: usize = 1024;
 
 /// Rows of the input in groups: chunk by chunk, group by group.
 pub(crate) struct PackedInput {

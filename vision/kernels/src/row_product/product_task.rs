@@ -11,9 +11,9 @@ use pulp::Simd;
 use pulp::x86::{V3, V4};
 
 use super::packed_products::PackedProducts;
-use super::packed_rows::{CHUNK_COLUMNS, PackedInput, WeightPacking, column_chunks};
+use super::packed_rows::{PackedInput, WeightPacking, column_chunks};
 use super::stored_products::{MAX_REGISTERS, StoredProducts};
-use super::stored_values::{LANES, StoredValues};
+use super::stored_values::{CHUNK_COLUMNS, LANES, StoredValues};
 use super::tile::Tile;
 use super::weight_rows::WeightRows;
 use crate::aligned_rows::AlignedRows;

@@ -10,10 +10,11 @@ use std::arch::x86_64::{__m128i, __m256i};
 use pulp::x86::V3;
 use pulp::{cast, f32x8};
 
-use super::packed_rows::CHUNK_COLUMNS;
-
 /// Number of f32 values in a vector register.
 pub(crate) const LANES: usize = 8;
+/// Columns that are multiplied before their partial sums are added. A group of input rows takes
+/// 16 or 24 kB then, half of a core's first cache. A multiple of the size of all packed blocks.
+pub(crate) const CHUNK_COLUMNS: usize = 1024;
 /// Steps of a chunk of columns.
 const CHUNK_STEPS: usize = CHUNK_COLUMNS / LANES;
 

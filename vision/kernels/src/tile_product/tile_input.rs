@@ -11,20 +11,21 @@ use pulp::x86::V4;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::round_input;
-use super::tile::{TILE_ROWS, Tile};
+use super::rounding::round_input;
 use super::tile_unit::GROUPS;
 use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, PASSES, blocks, split_passes};
+use super::tile_words::{TILE_ROWS, TileWords};
 use super::transpose::transpose;
-use crate::elements::FLAT_BLOCK;
 
 /// Input rows that are multiplied together.
 pub(super) const INPUT_ROWS: usize = TILE_ROWS * GROUPS;
+/// Inputs with fewer values are rounded by one thread, because starting others takes longer.
+const MIN_PARALLEL_VALUES: usize = 1 << 16;
 
 /// Input rows rounded to bf16, in tiles: chunk by chunk, and in each chunk group by group and pass by
 /// pass. The tiles are transposed: their columns are rows of the input.
 pub(super) struct TileInput {
-    tiles: Vec<Tile>,
+    tiles: Vec<TileWords>,
     /// Groups of 16 rows, an even number. The last rows may be zeros.
     groups: usize,
     columns: usize,
@@ -34,19 +35,23 @@ impl TileInput {
     /// Rounds rows of `columns` values.
     pub(super) fn round(simd: V4, x: &[f32], columns: usize) -> Self {
         let groups = (x.len() / columns).div_ceil(INPUT_ROWS) * GROUPS;
-        let tiles = vec![Tile::ZERO; groups * blocks(columns) * PASSES];
+        let tiles = vec![TileWords::ZERO; groups * blocks(columns) * PASSES];
+        let group_values = TILE_ROWS * columns;
         let mut input = Self { tiles, groups, columns };
         for start in (0..columns).step_by(CHUNK_COLUMNS) {
             let chunk = start..(start + CHUNK_COLUMNS).min(columns);
             let first = input.group_range(0, start);
             let tiles = &mut input.tiles[first.start..first.start + groups * first.len()];
-            // Fewer groups are too little work for a thread.
-            let min_groups = FLAT_BLOCK.div_ceil(TILE_ROWS * chunk.len());
-            let groups = tiles.par_chunks_exact_mut(first.len()).with_min_len(min_groups);
-            groups.zip(x.par_chunks(TILE_ROWS * columns)).for_each(|(tiles, rows)| {
+            let round = |(tiles, rows)| {
                 let chunk = chunk.clone();
                 Simd::vectorize(simd, GroupRounding { simd, rows, columns, chunk, tiles });
-            });
+            };
+            if x.len() < MIN_PARALLEL_VALUES {
+                tiles.chunks_exact_mut(first.len()).zip(x.chunks(group_values)).for_each(round);
+            } else {
+                let groups = tiles.par_chunks_exact_mut(first.len());
+                groups.zip(x.par_chunks(group_values)).for_each(round);
+            }
         }
         input
     }
@@ -57,7 +62,7 @@ impl TileInput {
     }
 
     /// Returns the tiles of a group for the chunk that begins at a column.
-    pub(super) fn group(&self, group: usize, start: usize) -> &[Tile] {
+    pub(super) fn group(&self, group: usize, start: usize) -> &[TileWords] {
         &self.tiles[self.group_range(group, start)]
     }
 
@@ -75,7 +80,7 @@ struct GroupRounding<'a> {
     rows: &'a [f32],
     columns: usize,
     chunk: Range<usize>,
-    tiles: &'a mut [Tile],
+    tiles: &'a mut [TileWords],
 }
 
 impl WithSimd for GroupRounding<'_> {
@@ -87,7 +92,7 @@ impl WithSimd for GroupRounding<'_> {
         let count = tiles.len() / PASSES;
         for (block, start) in chunk.clone().step_by(BLOCK_COLUMNS).enumerate() {
             let place = start..(start + BLOCK_COLUMNS).min(chunk.end);
-            let mut passes = [Tile::ZERO; PASSES];
+            let mut passes = [TileWords::ZERO; PASSES];
             for (r, row) in rows.chunks_exact(columns).enumerate() {
                 let mut values = [0; BLOCK_COLUMNS];
                 for (value, x) in values.iter_mut().zip(&row[place.clone()]) {

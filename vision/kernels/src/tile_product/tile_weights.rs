@@ -10,11 +10,12 @@ use std::arch::x86_64::__m512i;
 use pulp::cast;
 use pulp::x86::V4;
 
-use super::tile::{TILE_ROWS, Tile};
-pub(super) use crate::row_product::packed_rows::CHUNK_COLUMNS;
+use super::PAIR_SUMS;
+use super::tile_words::{TILE_ROWS, TileWords};
+pub(super) use crate::row_product::stored_values::CHUNK_COLUMNS;
 
 /// Instructions for 128 columns, and partial sums of an output.
-pub(super) const PASSES: usize = 4;
+pub(super) const PASSES: usize = PAIR_SUMS;
 /// Columns that one instruction of each pass multiplies.
 pub(super) const BLOCK_COLUMNS: usize = TILE_ROWS * PASSES * 2;
 
@@ -30,7 +31,7 @@ pub(super) fn blocks(columns: usize) -> usize {
 pub(super) fn pack_weights<'a>(
     simd: V4,
     rows: impl Iterator<Item = &'a [u16]>,
-    tiles: &mut [Tile],
+    tiles: &mut [TileWords],
 ) {
     let count = tiles.len() / PASSES;
     let mut filled = 0;

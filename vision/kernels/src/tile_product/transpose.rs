@@ -11,11 +11,11 @@ use pulp::cast;
 use pulp::core_arch::x86::Avx512f;
 use pulp::x86::V4;
 
-use super::tile::{TILE_ROWS, Tile};
+use super::tile_words::{TILE_ROWS, TileWords};
 
 /// Swaps the rows and the columns of a tile.
 #[inline(always)]
-pub(super) fn transpose(simd: V4, tile: &Tile) -> Tile {
+pub(super) fn transpose(simd: V4, tile: &TileWords) -> TileWords {
     let simd = simd.avx512f;
     let rows: [__m512i; TILE_ROWS] = cast(tile.0);
     // Words of two neighbouring rows, then of four. Each quarter of a register has four columns.
@@ -39,7 +39,7 @@ pub(super) fn transpose(simd: V4, tile: &Tile) -> Tile {
         [columns[i], columns[i + 8]] = split_quarters(simd, ab[0], cd[0]);
         [columns[i + 4], columns[i + 12]] = split_quarters(simd, ab[1], cd[1]);
     }
-    Tile(cast(columns))
+    TileWords(cast(columns))
 }
 
 /// Returns the even quarters of two registers, and the odd ones.
@@ -59,7 +59,7 @@ mod tests {
         let Some(simd) = V4::try_new() else {
             return;
         };
-        let mut tile = Tile::ZERO;
+        let mut tile = TileWords::ZERO;
         for (i, word) in tile.0.as_flattened_mut().iter_mut().enumerate() {
             *word = i as u32;
         }
