@@ -154,6 +154,17 @@ fn bf16_scores_do_not_depend_on_the_batch() {
     assert_eq!(scores_on(&placement, Some(1)), scores_on(&placement, None));
 }
 
+#[test]
+fn provenance_names_rounded_inputs() {
+    let products_of = |placement: &Placement| {
+        let judge = PanelJudge::new(load_panel(placement), JudgeOptions::default()).unwrap();
+        judge.provenance().get("products").cloned()
+    };
+    let bf16 = Placement { dtype: DType::BF16, ..Placement::cpu() };
+    assert_eq!(products_of(&bf16).as_deref(), Some("inputs of bf16 weights in bf16"));
+    assert_eq!(products_of(&Placement::cpu()), None);
+}
+
 /// Quantised weights move scores a little.
 #[test]
 fn q8_0_is_close() {

@@ -87,6 +87,36 @@ fn half_precision_is_close_to_reference() {
     }
 }
 
+/// Training and other uses of the same weights do not round inputs.
+#[test]
+fn only_judging_in_bf16_rounds_inputs() {
+    let placement = Placement { dtype: DType::BF16, ..Placement::cpu() };
+    let expected = expected_values();
+    let prompt = {
+        let member = load_member_on(LLAVA[0], &placement);
+        let (image, trunk, _) = encode_image_and_load_decoder(&member, &expected["pixel_values"]);
+        let text = trunk.embed(&to_token_ids(&expected["head"])).unwrap();
+        Tensor::cat(&[text, image], 0).unwrap()
+    };
+    let outputs = |member: Member| {
+        let (image, trunk, head) =
+            encode_image_and_load_decoder(&member, &expected["pixel_values"]);
+        [image, compute_logits((&trunk, &head), &prompt)]
+    };
+    let exact = outputs(load_member_on(LLAVA[0], &placement));
+    let rounded = outputs(load_for_judging(LLAVA[0], &placement));
+    for (exact, rounded) in exact.iter().zip(&rounded) {
+        let difference = relative_difference(exact, rounded);
+        assert!(difference > 1e-5 && difference < 2e-2, "{difference}");
+    }
+    let f32_placement = Placement::cpu();
+    let exact = outputs(load_member_on(LLAVA[0], &f32_placement));
+    let judging = outputs(load_for_judging(LLAVA[0], &f32_placement));
+    for (exact, judging) in exact.iter().zip(&judging) {
+        assert_eq!(relative_difference(exact, judging), 0.0);
+    }
+}
+
 /// Run with `cargo test --features cuda -- --ignored on_a_gpu`.
 #[test]
 #[ignore = "needs a GPU and a build with CUDA"]

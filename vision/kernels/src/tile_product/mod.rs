@@ -44,10 +44,10 @@ use crate::row_product::{WeightOrder, multiply_by_rows};
 /// Sums of neighbouring chains of an output.
 const PAIR_SUMS: usize = 4;
 
-/// From this number of input rows on, a product uses the tile unit. With four of 1,024 columns or more,
-/// vector instructions take as long.
+/// From this number of input rows on, a product uses the tile unit. With fewer, most of the tiles would be
+/// empty, and vector instructions take as long for 1,024 columns, and less for 192.
 #[cfg(target_arch = "x86_64")]
-const MIN_TILE_INPUTS: usize = 5;
+const MIN_TILE_INPUTS: usize = 8;
 
 /// Computes `x · weightᵀ` with inputs rounded to bf16, on the CPU. Without a gradient.
 ///
