@@ -75,10 +75,11 @@ fn layout_outputs(folder: &str, placement: &Placement) -> ComparedOutputs {
     outputs
 }
 
-/// Checks half precision within tolerances for 8 (bf16) and 11 (f16) significant bits.
+/// Checks half precision within tolerances for 8 (bf16) and 11 (f16) significant bits. In bf16, the inputs
+/// of products are rounded, too.
 #[test]
 fn half_precision_is_close_to_reference() {
-    for (dtype, tolerance) in [(DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+    for (dtype, tolerance) in [(DType::BF16, 3e-2), (DType::F16, 2e-3)] {
         let placement = Placement { dtype, ..Placement::cpu() };
         for (what, actual, expected) in compute_outputs(&placement) {
             let difference = relative_difference(&actual, &expected);
