@@ -56,8 +56,11 @@ impl<L: InputLanes, const R: usize, const C: usize> PairSums<L, R, C> {
 
     /// Adds neighbouring partial sums.
     #[inline(always)]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the compiler keeps sums in registers that are not borrowed"
+    )]
     pub(crate) fn add(&mut self, lanes: L, sums: LaneSums<L, R, C>) {
-        // The compiler keeps sums in registers that are not borrowed.
         for (pairs, sums) in self.0.iter_mut().zip(sums.0) {
             for (c, pair) in pairs.iter_mut().enumerate().take(C.div_ceil(2)) {
                 // The last of an odd number is its own partner.

@@ -11,7 +11,7 @@ use pulp::{Simd, WithSimd};
 
 use super::packed_rows::{PackedInput, group_vectors};
 use super::stored_values::LANES;
-use super::tile::Tile;
+use super::tile::{Tile, TileGroups};
 use super::weight_rows::prefetch;
 
 /// Vectors of a cache line.
@@ -55,7 +55,8 @@ impl<T: Tile> WithSimd for PackedProducts<'_, '_, T> {
                     prefetch(&outputs[place], 0);
                 }
                 let places = place..(place + T::WEIGHTS).min(places.end);
-                tile.add_products(x, weights, sum_steps, outputs, places);
+                let groups = TileGroups { x, weights, sum_steps };
+                tile.add_products(groups, outputs, places);
             }
         }
     }

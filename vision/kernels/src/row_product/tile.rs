@@ -14,6 +14,17 @@ use super::input_lanes::InputLanes;
 use super::lane_sums::{LaneSums, PairSums};
 use super::stored_values::LANES;
 
+/// Packed rows that a tile multiplies.
+#[derive(Clone, Copy)]
+pub(crate) struct TileGroups<'a> {
+    /// A group of input rows.
+    pub(crate) x: &'a [[f32; LANES]],
+    /// A group of weight rows.
+    pub(crate) weights: &'a [[f32; LANES]],
+    /// Vectors of a row after which neighbouring partial sums are added.
+    pub(crate) sum_steps: usize,
+}
+
 /// A register tile. Each dot product has the same eight partial sums in all tiles, so their results
 /// are equal.
 pub(crate) trait Tile: InputLanes {
@@ -25,16 +36,8 @@ pub(crate) trait Tile: InputLanes {
     /// Returns the place of a weight row in its group.
     fn place(self, row: usize) -> usize;
 
-    /// Adds the products of groups of rows to the outputs of each input row at `places`. After each
-    /// `sum_steps` vectors, neighbouring partial sums are added.
-    fn add_products(
-        self,
-        x: &[[f32; LANES]],
-        weights: &[[f32; LANES]],
-        sum_steps: usize,
-        outputs: &mut [&mut [f32]],
-        places: Range<usize>,
-    );
+    /// Adds the products of groups of rows to the outputs of each input row at `places`.
+    fn add_products(self, groups: TileGroups, outputs: &mut [&mut [f32]], places: Range<usize>);
 }
 
 /// AVX2 with FMA: 12 of the 16 registers are accumulators, one for each dot product.
@@ -48,15 +51,9 @@ impl Tile for V3 {
     }
 
     #[inline(always)]
-    fn add_products(
-        self,
-        x: &[[f32; LANES]],
-        weights: &[[f32; LANES]],
-        sum_steps: usize,
-        outputs: &mut [&mut [f32]],
-        places: Range<usize>,
-    ) {
+    fn add_products(self, groups: TileGroups, outputs: &mut [&mut [f32]], places: Range<usize>) {
         let mut pairs = PairSums::<V3, 4, 3>::new(self);
+        let TileGroups { x, weights, sum_steps } = groups;
         let (x, weights) = (x.as_chunks::<4>().0, weights.as_chunks::<3>().0);
         for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
             let mut sums = LaneSums::<V3, 4, 3>::new(self);
@@ -85,15 +82,9 @@ impl Tile for V4 {
     }
 
     #[inline(always)]
-    fn add_products(
-        self,
-        x: &[[f32; LANES]],
-        weights: &[[f32; LANES]],
-        sum_steps: usize,
-        outputs: &mut [&mut [f32]],
-        places: Range<usize>,
-    ) {
+    fn add_products(self, groups: TileGroups, outputs: &mut [&mut [f32]], places: Range<usize>) {
         let mut pairs = [[self.splat_f32x16(0.); 2]; 6];
+        let TileGroups { x, weights, sum_steps } = groups;
         let (x, weights) = (x.as_chunks::<6>().0, weights.as_chunks::<8>().0);
         for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
             let mut sums = [[self.splat_f32x16(0.); 4]; 6];

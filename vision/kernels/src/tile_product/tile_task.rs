@@ -156,7 +156,7 @@ impl TileTask<'_> {
             for (row, outputs) in outputs.by_ref().take(TILE_ROWS).enumerate() {
                 let outputs = outputs[places.clone()].chunks_mut(TILE_ROWS);
                 for (outputs, total) in outputs.zip(&totals) {
-                    if let Some(outputs) = outputs.as_mut_array::<TILE_ROWS>() {
+                    if let Some(outputs) = outputs.first_chunk_mut::<TILE_ROWS>() {
                         *outputs = cast(simd.add_f32x16(cast(*outputs), cast(total.0[row])));
                     } else {
                         let totals = total.0[row].map(f32::from_bits);

@@ -11,7 +11,7 @@ use super::tile_words::{TILE_BYTES, TILE_ROWS, TileWords};
 
 /// Bytes of a row of a tile.
 const ROW_BYTES: usize = TILE_ROWS * 4;
-/// TileWords registers of a processor.
+/// Tile registers of a processor.
 const REGISTERS: usize = 8;
 /// Groups of 16 weight rows, or of 16 inputs, that are multiplied together.
 pub(super) const GROUPS: usize = 2;
@@ -40,6 +40,7 @@ impl TileUnit {
     /// # Panics
     ///
     /// They are in use.
+    #[expect(clippy::unused_self, reason = "a value shows that the processor has the instruction")]
     pub(super) fn configure(self) -> ConfiguredTiles {
         assert!(!IN_USE.replace(true), "the tile registers of this thread are in use");
         let config = Configuration::WHOLE_TILES;
@@ -117,6 +118,7 @@ pub(super) type TileSums = [[TileWords; GROUPS]; GROUPS];
 
 impl ConfiguredTiles {
     /// Multiplies two groups of weights with two groups of inputs, which have the same number of tiles.
+    #[expect(clippy::unused_self, reason = "a value shows that the registers are configured")]
     pub(super) fn multiply(
         &mut self,
         weights: [&[TileWords]; GROUPS],
