@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_kernels::{arrange_blocks, dequantize_rows};
+use acem3_kernels::{RoundedWeight, arrange_blocks, dequantize_rows};
 use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
@@ -131,8 +131,7 @@ impl TensorStore {
             check_len(bytes, encoding, shape)?;
             let values = Tensor::from_raw_buffer(bytes, DType::BF16, shape, &Device::Cpu)?;
             check_finite_bf16(name, &values)?;
-            let values =
-                if keeps_bf16 { values } else { values.to_device(&self.placement.device)? };
+            let values = if keeps_bf16 { values } else { self.to_device(values)? };
             return Ok(TensorValues { values, blocks: None });
         }
         let values = decode_values(bytes, encoding, shape)?;
@@ -141,8 +140,17 @@ impl TensorStore {
             let values = quantise_rows(&values, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
-        let values = self.to_store_dtype(name, values)?.to_device(&self.placement.device)?;
+        let values = self.to_device(self.to_store_dtype(name, values)?)?;
         Ok(TensorValues { values, blocks: None })
+    }
+
+    /// Copies values to the device of the store. Matrices whose inputs are rounded get their final values
+    /// here, so that equal ones share memory.
+    fn to_device(&self, values: Tensor) -> Result<Tensor> {
+        if values.dtype() == DType::BF16 && self.placement.rounds_inputs() {
+            return Ok(RoundedWeight::new(&values)?.values().clone());
+        }
+        Ok(values.to_device(&self.placement.device)?)
     }
 
     /// Returns the blocks that `--dtype` selects for a tensor. The vision tower and the projector

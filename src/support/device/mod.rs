@@ -63,8 +63,8 @@ impl Placement {
         Ok(Self { device, dtype, blocks, keeps_bf16: false })
     }
 
-    /// Returns true if products with matrices in bf16 round their inputs to bf16 by themselves. On a GPU
-    /// all products do.
+    /// Returns true if products on the CPU round their inputs to bf16. On a GPU, inputs have the type of
+    /// the weights anyway.
     pub fn rounds_inputs(&self) -> bool {
         self.device.is_cpu() && self.dtype == DType::BF16
     }

@@ -18,7 +18,7 @@ const TOTALS: usize = 4;
 ///
 /// A dot product has eight of them: sum `i` adds the products at positions `i`, `i + 8`, `i + 16` and
 /// so on. So a result does not depend on which rows are computed together. After
-/// `SUM_STEPS` steps, the sums are added to [`PairSums`].
+/// `StoredValues::SUM_STEPS` steps, the sums are added to [`PairSums`].
 pub(crate) struct LaneSums<L: InputLanes, const R: usize, const C: usize>([[L::Vector; C]; R]);
 
 impl<L: InputLanes, const R: usize, const C: usize> LaneSums<L, R, C> {

@@ -4,34 +4,34 @@ use super::portable;
 use super::rounding::{round_input, widen};
 use super::tile_task::Bf16Rows;
 use super::tile_unit::TileUnit;
+use crate::output_columns::MIN_PARALLEL_WORK;
+
+/// Values of a row: a chunk, a block of the next one, and a part of a block.
+const COLUMNS: usize = 1024 + 128 + 37;
+/// Inputs and weight rows of the products: a part of a group of one, and all groups of the other.
+const SIZES: [[usize; 2]; 2] = [[6, 35], [35, 6]];
+/// Exponents of inputs and weights: usual ones, and the smallest of numbers that are not zero.
+const EXPONENTS: [[[f32; 2]; 2]; 2] = [[[-8., 7.], [-8., 7.]], [[-40., -30.], [-72., -60.]]];
 
 /// Returns true if the tile unit and the portable code give equal products of pseudo-random values. All
-/// of it runs on this thread: other threads may wait for the result.
+/// of it runs on this thread, because other threads may wait for the result.
 pub(super) fn is_equal(unit: TileUnit) -> bool {
-    /// A chunk, a block of the next one, and a part of a block.
-    const COLUMNS: usize = 1024 + 128 + 37;
-    /// Two groups, and a part of a group.
-    const ROWS: usize = 35;
-    /// Few enough for one thread (`MIN_PARALLEL_WORK`).
-    const INPUTS: usize = 6;
+    const { assert!(SIZES[0][0] * SIZES[0][1] * COLUMNS < MIN_PARALLEL_WORK) };
     let mut state = 1u32;
-    let mut next = |exponents: [f32; 2]| {
+    let mut next = |[smallest, largest]: [f32; 2]| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let [smallest, largest] = exponents;
-        let exponent = smallest + (largest - smallest) * (f32::from(state as u8) / 255.).round();
+        let exponent = smallest + (largest - smallest) * ((state & 255) as f32 / 255.).round();
         ((state >> 16) as f32 / 32768. - 1.) * exponent.exp2()
     };
-    // The second range has the smallest numbers that are not zero.
-    [[[-8., 7.], [-8., 7.]], [[-40., -30.], [-72., -60.]]].into_iter().all(|[inputs, weights]| {
-        let x: Vec<u16> = (0..INPUTS * COLUMNS).map(|_| round_input(next(inputs))).collect();
-        let values = (0..ROWS * COLUMNS).map(|_| round_weight(next(weights)));
-        let values: Vec<u16> = values.collect();
-        let [x, wide_values] =
+    SIZES.into_iter().zip(EXPONENTS).all(|([inputs, rows], [of_inputs, of_weights])| {
+        let x: Vec<u16> = (0..inputs * COLUMNS).map(|_| round_input(next(of_inputs))).collect();
+        let values: Vec<u16> =
+            (0..rows * COLUMNS).map(|_| round_weight(next(of_weights))).collect();
+        let [x, wide_values]: [Vec<f32>; 2] =
             [&x, &values].map(|bits| bits.iter().map(|bits| widen(*bits)).collect());
-        let (x, wide_values): (Vec<f32>, Vec<f32>) = (x, wide_values);
-        let rows = Bf16Rows { values: &values, rows: ROWS, columns: COLUMNS };
-        let got = unit.product(&x, INPUTS, rows);
-        let want = portable::multiply(&x, &wide_values, [INPUTS, ROWS, COLUMNS]);
+        let weight = Bf16Rows { values: &values, rows, columns: COLUMNS };
+        let got = unit.product(&x, inputs, weight);
+        let want = portable::multiply(&x, &wide_values, [inputs, rows, COLUMNS]);
         want.iter().map(|value| value.to_bits()).eq(got.iter().map(|value| value.to_bits()))
     })
 }

@@ -185,7 +185,13 @@ impl ConfiguredTiles {
 fn has_instructions() -> bool {
     const AMX_BF16: u32 = 1 << 22;
     const AMX_TILE: u32 = 1 << 24;
-    let leaf = std::arch::x86_64::__cpuid_count(7, 0);
+    // SAFETY: Every x86-64 processor has the instruction. It is safe in newer versions of Rust.
+    #[allow(
+        unsafe_code,
+        unused_unsafe,
+        reason = "not safe yet in the oldest supported version of Rust"
+    )]
+    let leaf = unsafe { std::arch::x86_64::__cpuid_count(7, 0) };
     let amx = AMX_BF16 | AMX_TILE;
     leaf.edx & amx == amx
 }

@@ -10,7 +10,7 @@ use std::arch::x86_64::__m512i;
 use pulp::cast;
 use pulp::x86::V4;
 
-use super::PAIR_SUMS;
+use super::portable::PAIR_SUMS;
 use super::tile_words::{TILE_ROWS, TileWords};
 pub(super) use crate::row_product::stored_values::CHUNK_COLUMNS;
 
