@@ -131,7 +131,7 @@ impl TensorStore {
             check_len(bytes, encoding, shape)?;
             let values = Tensor::from_raw_buffer(bytes, DType::BF16, shape, &Device::Cpu)?;
             check_finite_bf16(name, &values)?;
-            let values = if keeps_bf16 { values } else { self.to_device(values)? };
+            let values = if keeps_bf16 { values } else { self.to_device(&values)? };
             return Ok(TensorValues { values, blocks: None });
         }
         let values = decode_values(bytes, encoding, shape)?;
@@ -140,15 +140,15 @@ impl TensorStore {
             let values = quantise_rows(&values, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
-        let values = self.to_device(self.to_store_dtype(name, values)?)?;
+        let values = self.to_device(&self.to_store_dtype(name, values)?)?;
         Ok(TensorValues { values, blocks: None })
     }
 
     /// Copies values to the device of the store. Matrices whose inputs are rounded get their final values
     /// here, so that equal ones share memory.
-    fn to_device(&self, values: Tensor) -> Result<Tensor> {
+    fn to_device(&self, values: &Tensor) -> Result<Tensor> {
         if values.dtype() == DType::BF16 && self.placement.rounds_inputs() {
-            return Ok(RoundedWeight::new(&values)?.values().clone());
+            return Ok(RoundedWeight::new(values)?.values().clone());
         }
         Ok(values.to_device(&self.placement.device)?)
     }

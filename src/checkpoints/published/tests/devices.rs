@@ -114,7 +114,7 @@ fn only_judging_in_bf16_rounds_inputs() {
     let exact = outputs(load_member_on(LLAVA[0], &f32_placement));
     let judging = outputs(load_for_judging(LLAVA[0], &f32_placement));
     for (exact, judging) in exact.iter().zip(&judging) {
-        assert_eq!(relative_difference(exact, judging), 0.0);
+        assert!(relative_difference(exact, judging) <= 0.0);
     }
 }
 
