@@ -50,7 +50,7 @@ pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
 pub(crate) struct Weights(pub(crate) HashMap<String, Tensor>);
 
 impl Weights {
-    /// Finds a tensor. Matrices in bf16 round their inputs, as those of `acem3 judge --dtype bf16`.
+    /// Finds a tensor. Matrices in bf16 round their inputs, as in `acem3 judge --dtype bf16`.
     fn find(&self, name: &str) -> Option<&Tensor> {
         let rounded = || {
             let name = name.strip_suffix(ROUNDED_SUFFIX)?.strip_suffix('.')?;

@@ -2,7 +2,7 @@
 //! (LLaVA's `multimodal_projector/builder.py`; ACE-M³'s projection matrix is the linear one;
 //! transformers' `modeling_internvl.py`).
 
-use acem3_kernels::{Activation, LayerNorm, Matrix, activate, matmul_transposed};
+use acem3_kernels::{Activation, LayerNorm, Matrix, activate};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 use serde::{Deserialize, Serialize};
@@ -103,10 +103,8 @@ impl LinearLayers {
     /// `(b, t, input)` to `(b, t, c)`.
     fn forward(&self, features: &Tensor) -> Result<Tensor> {
         let (b, t, input) = features.dims3()?;
-        let affine = |x: &Tensor, (weight, bias): &(Matrix, Tensor)| match weight {
-            Matrix::Dense(weight) => matmul_transposed(x, weight)?.broadcast_add(bias),
-            weight => weight.linear(x, Some(bias)),
-        };
+        let affine =
+            |x: &Tensor, (weight, bias): &(Matrix, Tensor)| weight.multiply(x)?.broadcast_add(bias);
         let mut x = affine(&features.reshape((b * t, input))?, &self.first)?;
         if let Some(second) = &self.second {
             x = affine(&activate(&x, Activation::Gelu)?, second)?;

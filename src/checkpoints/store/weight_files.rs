@@ -263,7 +263,7 @@ pub(crate) fn count_shared_layers(checkpoints: &[&Checkpoint], layers: usize) ->
     (0..layers).take_while(|i| equal(&format!("model.layers.{i}."))).count()
 }
 
-/// Returns the name of the tensor of a request for a matrix that rounds its inputs.
+/// Removes [`ROUNDED_SUFFIX`] from a requested name; `None` if the name does not end with it.
 fn rounded_name(name: &str) -> Option<&str> {
     name.strip_suffix(ROUNDED_SUFFIX)?.strip_suffix('.')
 }

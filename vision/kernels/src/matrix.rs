@@ -11,6 +11,7 @@ use crate::byte_product::{
     arranged_shape, has_byte_products, multiply_by_panels, select_panel_rows,
 };
 use crate::linear::linear;
+use crate::matmul::matmul_transposed;
 use crate::row_product::{WeightOrder, multiply_by_rows};
 use crate::tile_product::{RoundedWeight, multiply_rounded};
 
@@ -23,7 +24,7 @@ pub enum Matrix {
     /// Floating-point values.
     Dense(Tensor),
     /// Values in bf16 on the CPU. Products round their inputs to bf16, and use the matrix unit of a
-    /// processor with AMX. They have no gradient.
+    /// processor with AMX. They are not differentiable.
     Rounded(RoundedWeight),
     /// Quantised blocks, in the order of [`arrange_blocks`](crate::arrange_blocks). The matrix takes
     /// about the memory of its file. Products with `Q8_0` and `Q4K` blocks are computed with 8-bit
@@ -139,6 +140,17 @@ impl Matrix {
             Self::multiply_blocks(x, bytes, block_type, shape.1)?
         };
         with_bias(y, bias)
+    }
+
+    /// Computes `x · matrixᵀ`, differentiable if the matrix is dense.
+    ///
+    /// # Shapes
+    /// `x` (n, `c_in`) → (n, `c_out`).
+    pub fn multiply(&self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::Dense(weight) => matmul_transposed(x, weight),
+            matrix => matrix.linear(x, None),
+        }
     }
 
     /// Computes `x · matrixᵀ`, a few rows of the matrix at a time.

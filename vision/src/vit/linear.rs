@@ -1,6 +1,6 @@
 //! Linear layer whose bias has a fast gradient (see [`acem3_kernels`]).
 
-use acem3_kernels::{Matrix, add_bias, matmul_transposed};
+use acem3_kernels::{Matrix, add_bias};
 use candle::{Result, Tensor};
 use candle_nn::{Init, VarBuilder};
 
@@ -36,10 +36,6 @@ impl VitLinear {
     /// # Shapes
     /// (n, in) → (n, out).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let y = match &self.weight {
-            Matrix::Dense(weight) => matmul_transposed(x, weight)?,
-            weight => weight.linear(x, None)?,
-        };
-        add_bias(&y, &self.bias)
+        add_bias(&self.weight.multiply(x)?, &self.bias)
     }
 }

@@ -43,8 +43,8 @@ impl<L: InputLanes, const R: usize, const C: usize> LaneSums<L, R, C> {
     }
 }
 
-/// The sums of neighbouring partial sums: four for each dot product, two dot products in a row of a
-/// register.
+/// Sums of two neighbouring partial sums each. A dot product has four of them. A register has those of
+/// two dot products for each of its input rows.
 pub(crate) struct PairSums<L: InputLanes, const R: usize, const C: usize>([[L::Vector; C]; R]);
 
 impl<L: InputLanes, const R: usize, const C: usize> PairSums<L, R, C> {

@@ -2,6 +2,7 @@
 
 use super::portable;
 use super::rounding::{round_input, widen};
+use super::tile_input::MIN_PARALLEL_VALUES;
 use super::tile_task::Bf16Rows;
 use super::tile_unit::TileUnit;
 use crate::output_columns::MIN_PARALLEL_WORK;
@@ -17,6 +18,7 @@ const EXPONENTS: [[[f32; 2]; 2]; 2] = [[[-8., 7.], [-8., 7.]], [[-40., -30.], [-
 /// of it runs on this thread, because other threads may wait for the result.
 pub(super) fn is_equal(unit: TileUnit) -> bool {
     const { assert!(SIZES[0][0] * SIZES[0][1] * COLUMNS < MIN_PARALLEL_WORK) };
+    const { assert!(SIZES[1][0] * COLUMNS < MIN_PARALLEL_VALUES) };
     let mut state = 1u32;
     let mut next = |[smallest, largest]: [f32; 2]| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -20,7 +20,7 @@ use super::transpose::transpose;
 /// Input rows that are multiplied together.
 pub(super) const INPUT_ROWS: usize = TILE_ROWS * GROUPS;
 /// Inputs with fewer values are rounded by one thread, because starting others takes longer.
-const MIN_PARALLEL_VALUES: usize = 1 << 16;
+pub(super) const MIN_PARALLEL_VALUES: usize = 1 << 16;
 
 /// Input rows rounded to bf16, in tiles: chunk by chunk, and in each chunk group by group and pass by
 /// pass. The tiles are transposed: their columns are rows of the input.
