@@ -1,5 +1,5 @@
-//! Consistency between the two presentation orders of a pair: the next-token distributions along the
-//! chosen evaluation of a response should not depend on whether the response is shown first or second.
+//! Consistency between the two presentation orders of a pair: predictions that should not depend on which
+//! response is shown first.
 //!
 //! The loss of two distributions `p` and `q` with the mean `m` is `KL(m‖p) + KL(m‖q)`. The mean is a
 //! constant for the gradient.
@@ -37,6 +37,13 @@ pub(super) struct ConsistencyLoss {
 }
 
 impl RowPairs {
+    /// Adds two rows whose distributions should be equal.
+    pub(super) fn push(&mut self, row: u32, other_row: u32, weight: f32) {
+        self.rows.push(row);
+        self.other_rows.push(other_row);
+        self.weights.push(weight);
+    }
+
     /// Adds the targets of a pair. `chosen`, `other`: rows and targets of the chosen completion in both
     /// orders. Each pair of rows has an equal part of `weight`.
     ///
@@ -68,9 +75,7 @@ impl RowPairs {
             if target.token != other_target.token {
                 return Err(mismatch());
             }
-            self.rows.push(*row as u32);
-            self.other_rows.push(*other_row as u32);
-            self.weights.push(share);
+            self.push(*row as u32, *other_row as u32, share);
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub use parameters::Parameters;
 pub use preference::{DpoLossConfig, PreferenceExample};
 pub use recompute::RecomputeTape;
 pub use schedule::Schedule;
-pub use sequence::{Sequence, TargetToken};
+pub use sequence::{EqualPrediction, Sequence, TargetToken};
 pub use sequence_input::SequenceInput;
 pub use trainable_model::{Batch, TrainableModel};
 pub use trainer::{StepReport, Trainer};

@@ -8,6 +8,7 @@ use candle::Tensor;
 
 use super::sequence_input::SequenceInput;
 use super::training_image::{ImageSpan, TrainingImage};
+use crate::Error;
 use crate::prompt::PromptToken;
 
 /// A token that the model learns to predict.
@@ -21,6 +22,15 @@ pub struct TargetToken {
     pub weight: f32,
     /// Branch of the token.
     pub branch: u16,
+}
+
+/// Two tokens after which the model should predict the same distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EqualPrediction {
+    /// Indices of the two tokens, whose logits are compared.
+    pub source_indices: [usize; 2],
+    /// Weight of the loss.
+    pub weight: f32,
 }
 
 /// Tokens with their branches, positions and targets.
@@ -38,6 +48,8 @@ pub struct Sequence {
     pub image: Option<ImageSpan>,
     /// Tokens that the model learns to predict.
     pub targets: Vec<TargetToken>,
+    /// Predictions that should be equal.
+    pub equal_predictions: Vec<EqualPrediction>,
     prefix_len: usize,
     branch_count: u16,
 }
@@ -86,6 +98,39 @@ impl Sequence {
         }
     }
 
+    /// Appends two branches of tokens, each with the weight of its loss as a target. Both end with the same
+    /// `count` tokens, which the model should also predict with equal distributions. `weight`: weight of
+    /// that loss for each of these tokens.
+    ///
+    /// # Errors
+    /// The branches end with different tokens, or have no token before them.
+    pub fn push_equal_branches(
+        &mut self,
+        branches: [&[(u32, f32)]; 2],
+        count: usize,
+        weight: f32,
+    ) -> Result<(), Error> {
+        let ends = branches.map(|tokens| tokens.len().checked_sub(count + 1));
+        let (Some(first_end), Some(second_end)) = (ends[0], ends[1]) else {
+            let message = format!("a branch has no token before its last {count}");
+            return Err(Error::Training(message));
+        };
+        let end = |branch: usize| branches[branch].iter().rev().take(count).map(|(token, _)| token);
+        if !end(0).eq(end(1)) {
+            return Err(Error::Training("the branches end with different tokens".to_owned()));
+        }
+        let starts = branches.map(|tokens| {
+            let start = self.tokens.len();
+            self.push_branch(tokens.iter().copied());
+            start
+        });
+        self.equal_predictions.extend((0..count).map(|i| EqualPrediction {
+            source_indices: [starts[0] + first_end + i, starts[1] + second_end + i],
+            weight,
+        }));
+        Ok(())
+    }
+
     /// Creates a sequence of the prefix and some of the branches, which are renumbered from one in
     /// the order of `branches`. Hidden states in the input are selected with their tokens.
     ///
@@ -120,6 +165,12 @@ impl Sequence {
             })
         });
         selection.targets = targets.collect();
+        let equal = self.equal_predictions.iter().filter_map(|equal| {
+            let [first, second] =
+                equal.source_indices.map(|index| new_indices.get(index).copied().flatten());
+            Some(EqualPrediction { source_indices: [first?, second?], ..*equal })
+        });
+        selection.equal_predictions = equal.collect();
         selection.input = match &self.input {
             SequenceInput::Hidden(hidden) => {
                 let rows = Tensor::new(selected_indices.as_slice(), hidden.device())?;
@@ -180,6 +231,28 @@ mod tests {
         };
         assert_eq!(sequence.targets, [target(4, 2, 1.0, 1), target(3, 3, 0.5, 2)]);
         assert_eq!((sequence.len(), sequence.context_len()), (7, 6));
+    }
+
+    #[test]
+    fn equal_branches_are_compared_at_the_tokens_before_their_common_end() -> Result<(), Error> {
+        let mut sequence = Sequence::new(&[PromptToken::Token(7)], None);
+        let [first, second] = [&[1, 2, 8, 9][..], &[3, 8, 9]]
+            .map(|tokens| tokens.iter().map(|t| (*t, 0.0)).collect());
+        let branches: [Vec<(u32, f32)>; 2] = [first, second];
+        sequence.push_equal_branches(branches.each_ref().map(Vec::as_slice), 2, 0.5)?;
+        assert_eq!(sequence.tokens, [7, 1, 2, 8, 9, 3, 8, 9]);
+        assert_eq!(sequence.positions, [0, 1, 2, 3, 4, 1, 2, 3]);
+        let equal = |source_indices| EqualPrediction { source_indices, weight: 0.5 };
+        assert_eq!(sequence.equal_predictions, [equal([2, 5]), equal([3, 6])]);
+        assert!(sequence.targets.is_empty());
+        let (selection, _) = sequence.select_branches(&[2, 1])?;
+        assert_eq!(selection.equal_predictions, sequence.equal_predictions);
+        assert_eq!(sequence.select_branches(&[2])?.0.equal_predictions, []);
+        let [a, b] = branches.each_ref().map(Vec::as_slice);
+        for (branches, count) in [([a, b], 3), ([&a[1..], &a[..3]], 1), ([b, b], 4)] {
+            assert!(Sequence::default().push_equal_branches(branches, count, 1.0).is_err());
+        }
+        Ok(())
     }
 
     #[test]

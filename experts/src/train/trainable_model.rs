@@ -6,6 +6,7 @@ use acem3_kernels::cross_entropy;
 use candle::{Device, Tensor};
 use candle_nn::VarBuilder;
 
+use super::consistency::{ConsistencyLoss, RowPairs};
 use super::image_layers::{ImageLayers, training_error};
 use super::loss::{Hits, ShardLoss};
 use super::packing::Packing;
@@ -26,6 +27,8 @@ pub(super) struct TargetLogits {
     pub(super) targets: Vec<(usize, TargetToken)>,
     /// Number of processed tokens.
     pub(super) tokens: u64,
+    /// Loss of the predictions that should be equal. `None` without any.
+    consistency: Option<ConsistencyLoss>,
     /// Recomputed layers. `None` without activation recomputation.
     pub(super) tape: Option<RecomputeTape>,
 }
@@ -84,8 +87,8 @@ impl TrainableModel {
         layers.ok_or_else(|| training_error("a text model encodes no images"))?.encode(images)
     }
 
-    /// Computes the cross-entropy of the targets. Targets for which `is_counted` returns true count
-    /// for the accuracy.
+    /// Computes the cross-entropy of the targets and the consistency loss of the predictions that should be
+    /// equal. Targets for which `is_counted` returns true count for the accuracy.
     pub fn loss(
         &self,
         batch: &Batch,
@@ -101,10 +104,40 @@ impl TrainableModel {
         for ((_, target), prediction) in counted {
             hits += Hits { correct: f64::from(u8::from(target.token == *prediction)), total: 1.0 };
         }
-        let weight_sum = weights.iter().map(|w| f64::from(*w)).sum();
+        let equal_weights =
+            batch.0.iter().flat_map(|s| &s.equal_predictions).map(|equal| equal.weight);
+        let weight_sum = weights.iter().copied().chain(equal_weights).map(f64::from).sum();
         let loss_sum = cross_entropy(logits, &predicted.target_tokens(), &weights)?;
-        let loss = ShardLoss::new(loss_sum, weight_sum, hits, predicted.tokens)?;
+        let mut loss = ShardLoss::new(loss_sum, weight_sum, hits, predicted.tokens)?;
+        if let Some(consistency) = predicted.consistency {
+            loss.surrogate = (loss.surrogate + consistency.surrogate)?;
+            loss.loss_sum += consistency.loss_sum;
+        }
         Ok(ShardLoss { tape: predicted.tape, ..loss })
+    }
+
+    /// Computes the loss of the predictions that should be equal. `hidden`: hidden states of the packed
+    /// sequences.
+    fn consistency(
+        &self,
+        batch: &Batch,
+        packing: &Packing,
+        hidden: &Tensor,
+    ) -> Result<Option<ConsistencyLoss>, Error> {
+        let (mut rows, mut indices) = (RowPairs::default(), Vec::new());
+        for (i, sequence) in batch.0.iter().enumerate() {
+            for equal in &sequence.equal_predictions {
+                let row = indices.len() as u32;
+                rows.push(row, row + 1, equal.weight);
+                indices.extend(equal.source_indices.map(|s| (packing.start(i) + s) as u32));
+            }
+        }
+        if indices.is_empty() {
+            return Ok(None);
+        }
+        let row_count = indices.len();
+        let indices = Tensor::from_vec(indices, row_count, &self.device)?;
+        Ok(rows.loss(&self.head.logits(&hidden.index_select(&indices, 0)?)?)?)
     }
 
     /// Computes the logits of the targets.
@@ -133,6 +166,7 @@ impl TrainableModel {
             .collect();
         let indices = Tensor::from_vec(indices, targets.len(), &self.device)?;
         Ok(TargetLogits {
+            consistency: self.consistency(batch, &packing, &hidden)?,
             logits: self.head.logits(&hidden.index_select(&indices, 0)?)?,
             targets,
             tokens,

@@ -6,7 +6,7 @@ use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::text::response_writer;
+use crate::data::phantoms::text::response_writer::{self, claim_text, finding_range};
 use crate::data::phantoms::text::rules::analysis_for_score;
 use crate::data::phantoms::{ExactRating, WrittenResponse};
 
@@ -134,6 +134,26 @@ impl PairExample {
         let mut pair = self.clone();
         pair.responses.reverse();
         pair
+    }
+
+    /// Replaces the finding in both factual analyses by the claim of a response. Claims stay as they are, and
+    /// so do scores and agreements, which may then be wrong. Does nothing if an analysis has no finding.
+    pub(crate) fn take_finding_from_claim(&mut self, response: usize) {
+        let claimed = self.responses.get(response).and_then(ResponseExample::factual_rating);
+        let Some(claim) =
+            claimed.and_then(|rating| claim_text(&rating.analysis)).map(str::to_owned)
+        else {
+            return;
+        };
+        for response in &mut self.responses {
+            let mut ratings = response.ratings.iter_mut();
+            let factual = ratings.find(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY));
+            if let Some(rating) = factual
+                && let Some(finding) = finding_range(&rating.analysis)
+            {
+                rating.analysis.replace_range(finding, &format!(" {claim}"));
+            }
+        }
     }
 
     /// Returns the pair with random errors in its evaluations and the conclusion that follows from

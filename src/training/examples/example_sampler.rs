@@ -1,6 +1,6 @@
 //! Generates the examples of a stage as a function of seed and index.
 
-use acem3_experts::train::{AttributeExample, Sequence};
+use acem3_experts::train::{AttributeExample, Sequence, TrainingImage};
 use anyhow::Result;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ use crate::training::examples::sources::dataset_pairs::PairMixture;
 use crate::training::examples::sources::foreign_text::{ForeignMixture, add_foreign_text};
 use crate::training::examples::sources::phantom_examples;
 use crate::training::examples::sources::pixels::ImagePreparation;
-use crate::training::examples::sources::quoting::QuotingExamples;
+use crate::training::examples::sources::quoting::{QuotedWords, QuotingExamples};
 
 /// Offset of the seed of training phantoms, so that they differ from test phantoms.
 const PHANTOM_SEED: u64 = 0x007e_ac0e;
@@ -36,6 +36,13 @@ const COMPARISON_CASES: u64 = 8;
 /// Number of lists that form one sequence of copies.
 const COPIED_LISTS: usize = 8;
 
+/// Proportion of the pairs in both presentation orders that nobody can answer. The panel remembers the
+/// answers to training questions, so its findings about them hardly depend on the order.
+const UNANSWERABLE_RATE: f64 = 0.8;
+
+/// Proportion of the pairs that nobody can answer whose responses are random words.
+const RANDOM_WORDS_RATE: f64 = 0.3;
+
 /// Generates examples from phantoms and data sets.
 pub(crate) struct ExampleSampler {
     seed: u64,
@@ -47,6 +54,7 @@ pub(crate) struct ExampleSampler {
 }
 
 /// Where a pair comes from.
+#[derive(Clone, Copy)]
 struct PairOrigin<'a> {
     /// The data sets; `None` for a phantom.
     data_sets: Option<&'a DatasetExamples>,
@@ -152,8 +160,9 @@ impl ExampleSampler {
         let phantom = phantom_index(stage, index);
         let data_sets = self.sample_source(stage, &mut rng);
         if is_chosen(stage.copying_proportion, &mut rng) {
-            let lists: Vec<String> =
-                (0..COPIED_LISTS).map_while(|_| self.quoting.list(&mut rng)).collect();
+            let lists: Vec<String> = (0..COPIED_LISTS)
+                .map_while(|_| self.quoting.list(QuotedWords::of_stage(stage), &mut rng))
+                .collect();
             return Ok(vec![builder.build_copies(&lists)?]);
         }
         if rng.random_bool(stage.comparison_proportion) {
@@ -175,7 +184,9 @@ impl ExampleSampler {
         }
         if member.is_none() && rng.random_bool(stage.quoting_proportion) {
             let question = self.question(stage, phantom, &mut rng);
-            if let Some(pair) = self.quoting.pair(question, &mut rng) {
+            let quoted = QuotedWords::of_stage(stage);
+            if let Some(mut pair) = self.quoting.pair(question, quoted, &mut rng) {
+                pair.image = self.quoting_image(stage, &mut rng);
                 let learning = sample_learning_members(
                     Some(MEDICAL_KNOWLEDGE),
                     stage.easy_proportion,
@@ -185,6 +196,12 @@ impl ExampleSampler {
             }
         }
         let source = PairOrigin { data_sets, phantom };
+        if member.is_none()
+            && is_chosen(stage.consistency_proportion, &mut rng)
+            && let Some(sequence) = self.both_orders(source, stage, builder, &mut rng)?
+        {
+            return Ok(vec![sequence]);
+        }
         let pair = self.pair(source, stage, PairMixture::of_stage(stage), &mut rng)?;
         let learning = sample_learning_members(member, stage.easy_proportion, &mut rng);
         let conclusion_pair = pair.with_expert_errors(&mut rng);
@@ -205,6 +222,40 @@ impl ExampleSampler {
         let pair = self.pair(source, stage, mixture, &mut rng)?;
         let conclusion_pair = pair.with_expert_errors(&mut rng);
         Ok(SampledPreference { pair, conclusion_pair, rng })
+    }
+
+    /// Samples the image of a quoting example, if it has one.
+    fn quoting_image(&self, stage: &StageConfig, rng: &mut ChaCha8Rng) -> Option<TrainingImage> {
+        let data_sets = self.data_sets.as_ref();
+        let data_sets = data_sets.filter(|_| is_chosen(stage.quoting_image_proportion, rng));
+        data_sets?.image(&stage.data_shares, rng)
+    }
+
+    /// Generates the sequence of a pair in both presentation orders, most often of a question that nobody can
+    /// answer. Returns `None` if the pair has no finding.
+    fn both_orders(
+        &self,
+        PairOrigin { data_sets, phantom }: PairOrigin,
+        stage: &StageConfig,
+        builder: &SequenceBuilder,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Option<Sequence>> {
+        let mixture = PairMixture { wrong_findings: 0.0, ..PairMixture::of_stage(stage) };
+        let pair = match data_sets.filter(|_| rng.random_bool(UNANSWERABLE_RATE)) {
+            Some(data_sets) if rng.random_bool(RANDOM_WORDS_RATE) => {
+                let question = self.question(stage, phantom, rng);
+                let pair = self.quoting.pair(question, QuotedWords::of_stage(stage), rng);
+                let image = data_sets.image(&stage.data_shares, rng);
+                pair.map(|pair| PairExample { image, ..pair })
+            }
+            Some(data_sets) => data_sets.unanswerable_pair(mixture, &stage.data_shares, rng),
+            None => Some(self.pair(PairOrigin { data_sets, phantom }, stage, mixture, rng)?),
+        };
+        let Some(mut pair) = pair else { return Ok(None) };
+        if rng.random_bool(0.5) {
+            pair.take_finding_from_claim(usize::from(rng.random_bool(0.5)));
+        }
+        builder.build_both_orders(&pair)
     }
 
     /// Samples the source of the next example: the data sets, or phantoms (`None`).

@@ -12,6 +12,40 @@ pub(crate) struct PromptCompletion {
     pub(crate) completion: Vec<(u32, f32)>,
 }
 
+/// Prompts with completions, divided into what the prompts have in common and the rest.
+pub(crate) struct CommonPrefix<'a> {
+    /// Common prefix of the prompts.
+    pub(crate) prefix: &'a [PromptToken],
+    /// For each prompt, the rest of it and its completion, with the loss weights of the tokens.
+    pub(crate) branches: Vec<Vec<(u32, f32)>>,
+}
+
+impl<'a> CommonPrefix<'a> {
+    /// Divides prompts with completions. Returns `None` if there is no common prefix or an image comes
+    /// after it.
+    pub(crate) fn of(completions: &'a [PromptCompletion]) -> Option<Self> {
+        let (first, others) = completions.split_first()?;
+        let is_common = |i: &usize| others.iter().all(|t| t.prompt.get(*i) == first.prompt.get(*i));
+        let common_len = (0..first.prompt.len()).take_while(is_common).count();
+        if common_len == 0
+            || completions.iter().any(|t| t.prompt[common_len..].contains(&PromptToken::Image))
+        {
+            return None;
+        }
+        let branch = |PromptCompletion { prompt, completion }: &PromptCompletion| {
+            let rest = prompt[common_len..].iter().filter_map(|token| match token {
+                PromptToken::Token(id) => Some((*id, 0.0)),
+                PromptToken::Image => None,
+            });
+            rest.chain(completion.iter().copied()).collect()
+        };
+        Some(Self {
+            prefix: &first.prompt[..common_len],
+            branches: completions.iter().map(branch).collect(),
+        })
+    }
+}
+
 /// Merges prompts and completions into one sequence. The sequence has the common prefix of the
 /// prompts and one branch per completion. Returns `None` if there is no common prefix or an image
 /// comes after it.
@@ -19,21 +53,10 @@ pub(crate) fn merge_into_branches(
     completions: &[PromptCompletion],
     image: Option<TrainingImage>,
 ) -> Option<Sequence> {
-    let (first, others) = completions.split_first()?;
-    let is_common = |i: &usize| others.iter().all(|t| t.prompt.get(*i) == first.prompt.get(*i));
-    let common_len = (0..first.prompt.len()).take_while(is_common).count();
-    if common_len == 0
-        || completions.iter().any(|t| t.prompt[common_len..].contains(&PromptToken::Image))
-    {
-        return None;
-    }
-    let mut sequence = Sequence::new(&first.prompt[..common_len], image);
-    for PromptCompletion { prompt, completion } in completions {
-        let rest = prompt[common_len..].iter().filter_map(|token| match token {
-            PromptToken::Token(id) => Some((*id, 0.0)),
-            PromptToken::Image => None,
-        });
-        sequence.push_branch(rest.chain(completion.iter().copied()));
+    let CommonPrefix { prefix, branches } = CommonPrefix::of(completions)?;
+    let mut sequence = Sequence::new(prefix, image);
+    for branch in branches {
+        sequence.push_branch(branch);
     }
     Some(sequence)
 }

@@ -195,8 +195,11 @@ pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
         5 => "they agree",
         _ => "they agree in part",
     };
-    format!("Claims {claimed}{FINDING_SEPARATOR} {shown}: {agreement}.")
+    format!("{CLAIM_HEADING}{claimed}{FINDING_SEPARATOR} {shown}: {agreement}.")
 }
+
+/// Text before the claim in an analysis of factual accuracy.
+const CLAIM_HEADING: &str = "Claims ";
 
 /// Separator between the claim and the finding in an analysis of factual accuracy.
 pub const FINDING_SEPARATOR: &str = "; the image shows";
@@ -206,6 +209,12 @@ pub fn finding_range(analysis: &str) -> Option<std::ops::Range<usize>> {
     let end = analysis.rfind(':')?;
     let start = analysis.get(..end)?.find(FINDING_SEPARATOR)? + FINDING_SEPARATOR.len();
     Some(start..end)
+}
+
+/// Returns the claim in an analysis of factual accuracy.
+pub fn claim_text(analysis: &str) -> Option<&str> {
+    let start = finding_range(analysis)?.start - FINDING_SEPARATOR.len();
+    analysis.get(..start)?.strip_prefix(CLAIM_HEADING)
 }
 
 /// Returns the final rating: the lowest score, with one point added to scores of expression

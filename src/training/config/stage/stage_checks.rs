@@ -100,6 +100,9 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         ("comparing", stage.comparison_proportion),
         ("copying", stage.copying_proportion),
         ("drilling", stage.quoting_proportion),
+        ("drilling_images", stage.quoting_image_proportion),
+        ("invented", stage.invented_proportion),
+        ("consistent", stage.consistency_proportion),
         ("doubting", stage.wrong_finding_proportion),
         ("easy", stage.easy_proportion),
         ("foreign", stage.foreign_proportion),
@@ -112,6 +115,9 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
         if !(0.0..=1.0).contains(&value) {
             bail!("{key} is {value}, expected a proportion from 0 to 1");
         }
+    }
+    if stage.max_claim_words == 0 {
+        bail!("claim_words is 0, expected at least one word");
     }
     if stage.max_padding == 0 {
         bail!("padding is 0, expected at least one sentence");

@@ -79,6 +79,23 @@ pub struct StageConfig {
     /// Proportion of pairs whose responses are random words, which train quoting and comparing.
     #[serde(default, rename = "drilling")]
     pub quoting_proportion: f64,
+    /// Proportion of these pairs with an image of the data sets. Without any, the panel learns to quote exactly
+    /// only if there is no image.
+    #[serde(default, rename = "drilling_images", skip_serializing_if = "is_zero")]
+    pub quoting_image_proportion: f64,
+    /// Maximum number of words of a response in these pairs.
+    #[serde(default = "default_max_claim_words", rename = "claim_words")]
+    pub max_claim_words: usize,
+    /// Proportion of the words of these pairs and of `copying` that no text contains: parts of several words,
+    /// random letters, numbers, or characters of other scripts. The panel learns to quote words that
+    /// it never saw.
+    #[serde(default, rename = "invented", skip_serializing_if = "is_zero")]
+    pub invented_proportion: f64,
+    /// Proportion of the other pairs that are shown in both presentation orders, to learn findings that do
+    /// not depend on the order. Most of them ask what nobody can answer: parts of two questions about a
+    /// third image.
+    #[serde(default, rename = "consistent", skip_serializing_if = "is_zero")]
+    pub consistency_proportion: f64,
     /// Proportion of factual analyses of data set answers that contain a wrong finding. The finding
     /// has no loss, but the claim and the score do. The findings of a small model on real images
     /// are often wrong, so its scores must not rely on them.
@@ -300,6 +317,10 @@ fn default_wrong_finding_proportion() -> f64 {
 
 fn default_easy_proportion() -> f64 {
     0.15
+}
+
+fn default_max_claim_words() -> usize {
+    4
 }
 
 fn default_max_padding() -> usize {

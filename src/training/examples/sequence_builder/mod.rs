@@ -1,5 +1,7 @@
 //! Turns examples into training sequences, with the prompts and formats of judging.
 
+mod both_orders;
+
 use acem3_conclusion::MergePrompts;
 use acem3_experts::prompt::{
     BranchPrompts, EvaluationFormat, JudgeInput, PromptPiece, PromptToken, Rubric, StagedPrompt,

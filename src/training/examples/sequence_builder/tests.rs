@@ -10,6 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::checkpoints::hub::HubDownloads;
+use crate::training::examples::example::ResponseExample;
 use crate::training::examples::example_sampler::ExampleSampler;
 use crate::training::examples::sequence_builder::*;
 use crate::training::examples::sources::phantom_examples;
@@ -168,4 +169,61 @@ fn only_the_second_time_a_text_is_copied_has_a_loss() {
         let in_branch = sequence.branches.iter().filter(|b| **b == branch);
         assert_eq!(in_branch.count(), 2 * tokens.len());
     }
+}
+
+/// Both branches continue the prompt of one presentation order with the claim of its first response, and are
+/// compared at every token of the finding.
+#[test]
+fn both_orders_are_compared_at_the_finding() {
+    let (config, builder) = embedded_builder();
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let images = ImagePreparation::of_training(&config).unwrap();
+    let mut pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
+    let texts = [
+        "Claims left side; the image shows upper right side: they differ.",
+        "Claims lower right side; the image shows upper right side: they agree.",
+    ];
+    let rating = |response: &mut ResponseExample, text: &str| {
+        let mut ratings = response.ratings.iter_mut();
+        let rating = ratings.find(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY)).unwrap();
+        *rating = rating.with_text(text.to_owned(), 1);
+    };
+    for (response, text) in pair.responses.iter_mut().zip(texts) {
+        rating(response, text);
+    }
+    let sequence = builder.build_both_orders(&pair).unwrap().unwrap();
+    let decode = |tokens: &[u32]| {
+        let text = builder.tokenizer.decode(tokens).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (branch, shown) in [pair.clone(), pair.exchanged()].iter().enumerate() {
+        let own = branch as u16 + 1;
+        let context: Vec<usize> =
+            (0..sequence.len()).filter(|i| [0, own].contains(&sequence.branches[*i])).collect();
+        let tokens: Vec<u32> = context.iter().map(|i| sequence.tokens[*i]).collect();
+        let rated = shown.responses[0].factual_rating().unwrap();
+        let start = rated.analysis.split(':').next().unwrap().to_lowercase();
+        assert!(decode(&tokens).ends_with(&start), "{}", decode(&tokens));
+        // The tokens before each token of the finding: "shows", "upper", "right".
+        let sources = sequence.equal_predictions.iter().map(|equal| equal.source_indices[branch]);
+        let finding: Vec<u32> = sources.map(|source| sequence.tokens[source + 1]).collect();
+        assert_eq!(decode(&finding), "upper right side");
+        let targets = sequence.targets.iter().filter(|target| target.branch == own);
+        let targets: Vec<u32> = targets.map(|target| target.token).collect();
+        assert_eq!(decode(&targets), start.split(" upper").next().unwrap());
+    }
+    let mut claimed = pair.clone();
+    claimed.take_finding_from_claim(1);
+    let finding = |response: &ResponseExample| response.factual_rating().unwrap().analysis.clone();
+    assert_eq!(
+        claimed.responses.each_ref().map(finding),
+        [
+            "Claims left side; the image shows lower right side: they differ.",
+            "Claims lower right side; the image shows lower right side: they agree.",
+        ]
+    );
+    rating(&mut pair.responses[0], "Claims left side; the image shows left side: they agree.");
+    assert!(builder.build_both_orders(&pair).unwrap().is_none(), "different findings");
+    rating(&mut pair.responses[0], "States nothing.");
+    assert!(builder.build_both_orders(&pair).unwrap().is_none(), "no finding");
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use acem3_experts::train::AttributeExample;
+use acem3_experts::train::{AttributeExample, TrainingImage};
 use acem3_vision::ImageLimits;
 use anyhow::{Error, Result};
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -168,6 +168,11 @@ impl DatasetExamples {
         Some(self.sample_item(shares, rng)?.question.clone())
     }
 
+    /// Samples an image.
+    pub(crate) fn image(&self, shares: &DataShares, rng: &mut ChaCha8Rng) -> Option<TrainingImage> {
+        self.images.augmented(&self.sample_item(shares, rng)?.image_key, rng)
+    }
+
     /// Samples an image with its organ, modality and answers to frequent questions. The first
     /// `phantom_attributes` classes are unknown, because only phantoms have these attributes.
     pub(crate) fn attribute_example(
@@ -231,6 +236,16 @@ impl DatasetExamples {
     ) -> Option<&DatasetItem> {
         let weight = |dataset: &WeightedDataset| dataset.weight_in(shares);
         let dataset = self.by_dataset.choose_weighted(rng, weight).ok()?;
+        self.items.get(*dataset.items.choose(rng)?)
+    }
+
+    /// Samples an item of the same data set.
+    pub(super) fn other_item(
+        &self,
+        item: &DatasetItem,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<&DatasetItem> {
+        let dataset = self.by_dataset.iter().find(|dataset| dataset.name == item.dataset)?;
         self.items.get(*dataset.items.choose(rng)?)
     }
 

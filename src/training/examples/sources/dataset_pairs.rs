@@ -77,6 +77,35 @@ impl DatasetExamples {
             return self.model_pair(pair, mixture.wrong_findings, rng);
         }
         let item = self.sample_item(shares, rng)?;
+        self.item_pair(item, &item.image_key, mixture, rng)
+    }
+
+    /// Samples a pair whose right answer nobody knows: the question is the beginning of one question and the
+    /// end of another one of the data set, and the image belongs to a third. The answers, and their
+    /// evaluations, are those of the first question.
+    pub(crate) fn unanswerable_pair(
+        &self,
+        mixture: PairMixture,
+        shares: &DataShares,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<PairExample> {
+        let item = self.sample_item(shares, rng)?;
+        let end = self.other_item(item, rng)?;
+        let image = &self.other_item(item, rng)?.image_key;
+        let mut pair = self.item_pair(item, image, mixture, rng)?;
+        pair.question = spliced_question(&item.question, &end.question);
+        Some(pair)
+    }
+
+    /// Returns a pair with correct evaluations of the reference answer and a wrong one. `image`: key of the
+    /// image that the panel sees.
+    fn item_pair(
+        &self,
+        item: &DatasetItem,
+        image: &str,
+        mixture: PairMixture,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<PairExample> {
         let answers = self.answers(item, mixture, rng)?;
         let is_long = is_chosen(mixture.long_answers, rng);
         let is_bare = rng.random_bool(0.5);
@@ -100,7 +129,7 @@ impl DatasetExamples {
             response
         });
         Some(PairExample {
-            image: Some(self.images.augmented(&item.image_key, rng)?),
+            image: Some(self.images.augmented(image, rng)?),
             question: item.question.clone(),
             responses,
         })
@@ -211,10 +240,34 @@ impl DatasetExamples {
     }
 }
 
+/// Joins the first half of a question, by words, with the second half of another.
+fn spliced_question(first: &str, second: &str) -> String {
+    let [first, second] = [first, second].map(|text| text.split_whitespace().collect::<Vec<_>>());
+    let begin = first.iter().take(first.len().div_ceil(2));
+    let words: Vec<&str> = begin.chain(second.iter().skip(second.len() / 2)).copied().collect();
+    words.join(" ")
+}
+
 /// Gives a response a text like those of models. They lack the friendly closing words that a perfect
 /// score of tone requires.
 fn replace_text(response: &mut ResponseExample, text: &str) {
     let words: Vec<&str> = text.split_whitespace().take(MAX_WORDS).collect();
     response.text = words.join(" ");
     lower_perfect_tone(response);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spliced_questions_have_the_beginning_of_one_and_the_end_of_another() {
+        let splice = |first, second| spliced_question(first, second);
+        assert_eq!(
+            splice("Is there a mass?", "Where is the largest organ?"),
+            "Is there the largest organ?"
+        );
+        assert_eq!(splice("Why?", "What plane?"), "Why? plane?");
+        assert_eq!(splice("", "Why?"), "Why?");
+    }
 }

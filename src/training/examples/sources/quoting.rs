@@ -11,13 +11,53 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::data::phantoms::text::response_writer;
 use crate::data::phantoms::{Claim, Defect};
+use crate::training::config::stage::stage_config::StageConfig;
 use crate::training::examples::example::{PairExample, ResponseExample};
-
-/// Maximum number of words of a claim.
-const MAX_WORDS: usize = 4;
+use crate::training::examples::proportion::is_chosen;
+use crate::training::examples::sources::varied_text::in_other_script;
 
 /// Minimum and maximum number of words of a list to copy.
 const LIST_WORDS: [usize; 2] = [3, 24];
+
+/// What the claims and lists of quoting examples consist of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuotedWords {
+    /// Maximum number of words of a claim.
+    pub(crate) max_claim: usize,
+    /// Proportion of words that no text contains.
+    pub(crate) invented: f64,
+}
+
+impl QuotedWords {
+    /// Returns the words of a stage's examples.
+    pub(crate) fn of_stage(stage: &StageConfig) -> Self {
+        Self { max_claim: stage.max_claim_words, invented: stage.invented_proportion }
+    }
+}
+
+/// Kinds of invented words, with their weights.
+const INVENTED_KINDS: &[(InventedKind, u32)] = &[
+    (InventedKind::PartsOfWords, 45),
+    (InventedKind::Letters, 15),
+    (InventedKind::Number, 10),
+    (InventedKind::Compound, 5),
+    (InventedKind::OtherScript, 25),
+];
+
+/// A kind of invented word.
+#[derive(Clone, Copy, Debug)]
+enum InventedKind {
+    /// Beginnings of one or two words and the end of another.
+    PartsOfWords,
+    /// Random Latin letters.
+    Letters,
+    /// A decimal number.
+    Number,
+    /// Two words with a hyphen, or a word in parentheses.
+    Compound,
+    /// Characters of another script.
+    OtherScript,
+}
 
 /// Generator of quoting examples. The field contains the words of claims.
 pub(crate) struct QuotingExamples(Vec<String>);
@@ -40,14 +80,19 @@ impl QuotingExamples {
     /// Generates a pair whose responses are random words. The finding is the claim of a response or
     /// other words. Only the finding of the second evaluation has a loss, because it repeats the
     /// first one. Returns `None` without words.
-    pub(crate) fn pair(&self, question: String, rng: &mut ChaCha8Rng) -> Option<PairExample> {
-        let claims = [self.random_words(rng)?, self.random_words(rng)?];
+    pub(crate) fn pair(
+        &self,
+        question: String,
+        quoted: QuotedWords,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<PairExample> {
+        let claims = [self.claim_words(quoted, rng)?, self.claim_words(quoted, rng)?];
         let claims =
             if rng.random_bool(0.15) { [claims[0].clone(), claims[0].clone()] } else { claims };
         let finding = match rng.random_range(0..5) {
             0 | 1 => claims[0].clone(),
             2 | 3 => claims[1].clone(),
-            _ => self.random_words(rng)?,
+            _ => self.claim_words(quoted, rng)?,
         };
         let mut responses = claims.map(|text| -> ResponseExample {
             let claim = Claim::with_one_concern(&text, &text, &finding, text == finding);
@@ -61,22 +106,65 @@ impl QuotingExamples {
     }
 
     /// Generates a list of random words to copy. Returns `None` without words.
-    pub(crate) fn list(&self, rng: &mut ChaCha8Rng) -> Option<String> {
+    pub(crate) fn list(&self, quoted: QuotedWords, rng: &mut ChaCha8Rng) -> Option<String> {
         let [min, max] = LIST_WORDS;
         let n = rng.random_range(min..=max);
-        self.sample_words(n, rng)
+        self.sample_words(n, quoted.invented, rng)
     }
 
     /// Samples the words of a claim; `None` if the vocabulary is empty.
-    fn random_words(&self, rng: &mut ChaCha8Rng) -> Option<String> {
-        let n = rng.random_range(1..=MAX_WORDS);
-        self.sample_words(n, rng)
+    fn claim_words(&self, quoted: QuotedWords, rng: &mut ChaCha8Rng) -> Option<String> {
+        let n = rng.random_range(1..=quoted.max_claim.max(1));
+        self.sample_words(n, quoted.invented, rng)
     }
 
-    fn sample_words(&self, n: usize, rng: &mut ChaCha8Rng) -> Option<String> {
-        let words: Option<Vec<&str>> =
-            (0..n).map(|_| self.0.choose(rng).map(String::as_str)).collect();
-        Some(words?.join(" "))
+    fn sample_words(&self, n: usize, invented: f64, rng: &mut ChaCha8Rng) -> Option<String> {
+        let mut words = Vec::with_capacity(n);
+        for _ in 0..n {
+            words.push(match is_chosen(invented, rng) {
+                true => self.invented_word(rng)?,
+                false => self.0.choose(rng)?.clone(),
+            });
+        }
+        Some(words.join(" "))
+    }
+
+    /// Invents a word; `None` if the vocabulary is empty.
+    fn invented_word(&self, rng: &mut ChaCha8Rng) -> Option<String> {
+        let (kind, _) = INVENTED_KINDS.choose_weighted(rng, |(_, weight)| *weight).ok()?;
+        Some(match kind {
+            InventedKind::PartsOfWords => {
+                let mut word = String::new();
+                for _ in 0..rng.random_range(1..=2) {
+                    let letters: Vec<char> = self.0.choose(rng)?.chars().collect();
+                    word.extend(letters.iter().take(letters.len().div_ceil(2)));
+                }
+                let letters: Vec<char> = self.0.choose(rng)?.chars().collect();
+                word.extend(letters.iter().skip(letters.len() / 2));
+                word
+            }
+            InventedKind::Letters => {
+                let length = rng.random_range(1..=9);
+                (0..length).map(|_| rng.random_range('a'..='z')).collect()
+            }
+            InventedKind::Number => {
+                let number = rng.random_range(0..10_000);
+                if rng.random_bool(0.5) {
+                    format!("{number}")
+                } else {
+                    format!("{}.{}", number / 100, number % 100)
+                }
+            }
+            InventedKind::Compound => {
+                let word = self.0.choose(rng)?;
+                if rng.random_bool(0.5) {
+                    format!("({word})")
+                } else {
+                    format!("{word}-{}", self.0.choose(rng)?)
+                }
+            }
+            InventedKind::OtherScript => in_other_script(1, rng).to_lowercase(),
+        })
     }
 }
 
@@ -93,9 +181,10 @@ mod tests {
         );
         assert_eq!(quoting.0, ["kidney", "left", "lung", "t2", "the"]);
         let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let quoted = QuotedWords { max_claim: 4, invented: 0.0 };
         let (mut agreeing, mut differing) = (0, 0);
         for _ in 0..40 {
-            let pair = quoting.pair("Why?".to_owned(), &mut rng).unwrap();
+            let pair = quoting.pair("Why?".to_owned(), quoted, &mut rng).unwrap();
             for (i, response) in pair.responses.iter().enumerate() {
                 let rating = response.factual_rating().unwrap();
                 let text = response.text.to_lowercase();
@@ -110,5 +199,28 @@ mod tests {
             }
         }
         assert!(agreeing > 20 && differing > 20, "{agreeing} {differing}");
+    }
+
+    #[test]
+    fn invented_words_are_of_all_kinds() {
+        let quoting = QuotingExamples::new(["Kidney, lung".to_owned()].into_iter());
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let words: Vec<String> =
+            (0..400).map(|_| quoting.invented_word(&mut rng).unwrap()).collect();
+        for expected in ["kidng", "luney", "lukidney", "kidkidng", "(lung)", "lung-kidney"] {
+            assert!(words.iter().any(|word| word == expected), "{expected}: {words:?}");
+        }
+        let numbers = words.iter().filter(|word| word.parse::<f64>().is_ok()).count();
+        let other_scripts = words.iter().filter(|word| !word.is_ascii()).count();
+        assert!((20..70).contains(&numbers), "{numbers}");
+        assert!((60..140).contains(&other_scripts), "{other_scripts}");
+        assert!(words.iter().all(|word| !word.is_empty() && !word.contains(' ')), "{words:?}");
+
+        let quoted = QuotedWords { max_claim: 9, invented: 1.0 };
+        let lengths: Vec<usize> = (0..100)
+            .map(|_| quoting.claim_words(quoted, &mut rng).unwrap().split(' ').count())
+            .collect();
+        assert_eq!((lengths.iter().min(), lengths.iter().max()), (Some(&1), Some(&9)));
+        assert_eq!(QuotingExamples(Vec::new()).claim_words(quoted, &mut rng), None);
     }
 }
