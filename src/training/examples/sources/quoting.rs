@@ -121,9 +121,10 @@ impl QuotingExamples {
     fn sample_words(&self, n: usize, invented: f64, rng: &mut ChaCha8Rng) -> Option<String> {
         let mut words = Vec::with_capacity(n);
         for _ in 0..n {
-            words.push(match is_chosen(invented, rng) {
-                true => self.invented_word(rng)?,
-                false => self.0.choose(rng)?.clone(),
+            words.push(if is_chosen(invented, rng) {
+                self.invented_word(rng)?
+            } else {
+                self.0.choose(rng)?.clone()
             });
         }
         Some(words.join(" "))
