@@ -27,7 +27,7 @@ pub struct TargetToken {
 /// Two tokens after which the model should predict the same distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EqualPrediction {
-    /// Indices of the two tokens, whose logits are compared.
+    /// Indices of the two tokens.
     pub source_indices: [usize; 2],
     /// Weight of the loss.
     pub weight: f32,
@@ -48,7 +48,7 @@ pub struct Sequence {
     pub image: Option<ImageSpan>,
     /// Tokens that the model learns to predict.
     pub targets: Vec<TargetToken>,
-    /// Predictions that should be equal.
+    /// Pairs of tokens after which the predictions should be equal.
     pub equal_predictions: Vec<EqualPrediction>,
     prefix_len: usize,
     branch_count: u16,
@@ -98,9 +98,9 @@ impl Sequence {
         }
     }
 
-    /// Appends two branches of tokens, each with the weight of its loss as a target. Both end with the same
-    /// `count` tokens, which the model should also predict with equal distributions. `weight`: weight of
-    /// that loss for each of these tokens.
+    /// Appends two branches whose last `count` tokens are the same, and compares the predictions of these
+    /// tokens. Like in [`Self::push_branch`], each token has the weight of its own loss. `weight` is the
+    /// weight of each comparison.
     ///
     /// # Errors
     /// The branches end with different tokens, or have no token before them.

@@ -94,8 +94,7 @@ impl From<WrittenResponse> for ResponseExample {
 impl ResponseExample {
     /// Lowers the score on a criterion, with the analysis of the lower score.
     pub(crate) fn lower(&mut self, criterion: Criterion, score: u8) {
-        let mut ratings = self.ratings.iter_mut();
-        let rating = ratings.find(|rating| rating.criterion == Some(criterion));
+        let rating = self.rating_mut(criterion);
         if let Some(rating) = rating.filter(|rating| rating.score > score) {
             *rating = rating.with_text(analysis_for_score(criterion, score).to_owned(), score);
         }
@@ -106,6 +105,11 @@ impl ResponseExample {
         let scores = self.ratings.iter();
         let scores = scores.filter_map(|r| r.criterion.map(|c| (c, r.score)));
         self.conclusion = RatingExample::new(None, response_writer::final_rating(scores));
+    }
+
+    /// Returns the rating of a criterion, to change it.
+    pub(crate) fn rating_mut(&mut self, criterion: Criterion) -> Option<&mut RatingExample> {
+        self.ratings.iter_mut().find(|rating| rating.criterion == Some(criterion))
     }
 
     /// Returns the rating of factual accuracy.
@@ -136,8 +140,8 @@ impl PairExample {
         pair
     }
 
-    /// Replaces the finding in both factual analyses by the claim of a response. Claims stay as they are, and
-    /// so do scores and agreements, which may then be wrong. Does nothing if an analysis has no finding.
+    /// Replaces the finding in both factual analyses by the claim of a response. The agreements and scores
+    /// may then be wrong. An analysis without a finding stays as it is.
     pub(crate) fn take_finding_from_claim(&mut self, response: usize) {
         let claimed = self.responses.get(response).and_then(ResponseExample::factual_rating);
         let Some(claim) =
@@ -146,9 +150,7 @@ impl PairExample {
             return;
         };
         for response in &mut self.responses {
-            let mut ratings = response.ratings.iter_mut();
-            let factual = ratings.find(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY));
-            if let Some(rating) = factual
+            if let Some(rating) = response.rating_mut(Criterion::FACTUAL_ACCURACY)
                 && let Some(finding) = finding_range(&rating.analysis)
             {
                 rating.analysis.replace_range(finding, &format!(" {claim}"));

@@ -12,7 +12,9 @@ use crate::training::config::stage::stage_kind::StageKind;
 use crate::training::config::train_config::TrainConfig;
 use crate::training::examples::example::{PairExample, RatingExample, ResponseExample};
 use crate::training::examples::proportion::is_chosen;
-use crate::training::examples::sequence_builder::{LearningMembers, SequenceBuilder};
+use crate::training::examples::sequence_builder::{
+    LearningMembers, SequenceBuilder, medical_knowledge,
+};
 use crate::training::examples::sources::dataset_examples::DatasetExamples;
 use crate::training::examples::sources::dataset_pairs::PairMixture;
 use crate::training::examples::sources::foreign_text::{ForeignMixture, add_foreign_text};
@@ -27,20 +29,17 @@ const PHANTOM_SEED: u64 = 0x007e_ac0e;
 /// sets.
 const QUOTING_PHANTOMS: u64 = 400;
 
-/// Index of the medical knowledge expert among the members.
-const MEDICAL_KNOWLEDGE: usize = 1;
-
 /// Number of cases whose factual ratings form one sequence of comparisons.
 const COMPARISON_CASES: u64 = 8;
 
 /// Number of lists that form one sequence of copies.
 const COPIED_LISTS: usize = 8;
 
-/// Proportion of the pairs in both presentation orders that nobody can answer. The panel remembers the
-/// answers to training questions, so its findings about them hardly depend on the order.
+/// Proportion of questions without a right answer among the pairs in both presentation orders. The panel
+/// remembers the answers to training questions, so its findings would rarely depend on the order.
 const UNANSWERABLE_RATE: f64 = 0.8;
 
-/// Proportion of the pairs that nobody can answer whose responses are random words.
+/// Proportion of random words as responses among the pairs without a right answer.
 const RANDOM_WORDS_RATE: f64 = 0.3;
 
 /// Generates examples from phantoms and data sets.
@@ -188,7 +187,7 @@ impl ExampleSampler {
             if let Some(mut pair) = self.quoting.pair(question, quoted, &mut rng) {
                 pair.image = self.quoting_image(stage, &mut rng);
                 let learning = sample_learning_members(
-                    Some(MEDICAL_KNOWLEDGE),
+                    Some(medical_knowledge()),
                     stage.easy_proportion,
                     &mut rng,
                 );
@@ -231,8 +230,8 @@ impl ExampleSampler {
         data_sets?.image(&stage.data_shares, rng)
     }
 
-    /// Generates the sequence of a pair in both presentation orders, most often of a question that nobody can
-    /// answer. Returns `None` if the pair has no finding.
+    /// Generates a sequence with both presentation orders of a pair. Most questions have no right answer.
+    /// Returns `None` if the pair has no finding.
     fn both_orders(
         &self,
         PairOrigin { data_sets, phantom }: PairOrigin,

@@ -12,16 +12,16 @@ pub(crate) struct PromptCompletion {
     pub(crate) completion: Vec<(u32, f32)>,
 }
 
-/// Prompts with completions, divided into what the prompts have in common and the rest.
+/// Common prefix of several prompts, and what follows it in each of them.
 pub(crate) struct CommonPrefix<'a> {
-    /// Common prefix of the prompts.
+    /// Tokens that all prompts begin with.
     pub(crate) prefix: &'a [PromptToken],
-    /// For each prompt, the rest of it and its completion, with the loss weights of the tokens.
+    /// The rest of each prompt and its completion, as tokens with their loss weights.
     pub(crate) branches: Vec<Vec<(u32, f32)>>,
 }
 
 impl<'a> CommonPrefix<'a> {
-    /// Divides prompts with completions. Returns `None` if there is no common prefix or an image comes
+    /// Finds the common prefix of prompts with completions. Returns `None` if there is no common prefix or an image comes
     /// after it.
     pub(crate) fn of(completions: &'a [PromptCompletion]) -> Option<Self> {
         let (first, others) = completions.split_first()?;

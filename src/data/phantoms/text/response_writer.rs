@@ -198,7 +198,7 @@ pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
     format!("{CLAIM_HEADING}{claimed}{FINDING_SEPARATOR} {shown}: {agreement}.")
 }
 
-/// Text before the claim in an analysis of factual accuracy.
+/// Beginning of an analysis of factual accuracy. The claim follows it.
 const CLAIM_HEADING: &str = "Claims ";
 
 /// Separator between the claim and the finding in an analysis of factual accuracy.
@@ -211,10 +211,14 @@ pub fn finding_range(analysis: &str) -> Option<std::ops::Range<usize>> {
     Some(start..end)
 }
 
-/// Returns the claim in an analysis of factual accuracy.
+/// Returns the part of an analysis of factual accuracy that states the claim: "Claims left side".
+pub fn claim_statement(analysis: &str) -> Option<&str> {
+    analysis.get(..finding_range(analysis)?.start - FINDING_SEPARATOR.len())
+}
+
+/// Returns the claim in an analysis of factual accuracy: "left side".
 pub fn claim_text(analysis: &str) -> Option<&str> {
-    let start = finding_range(analysis)?.start - FINDING_SEPARATOR.len();
-    analysis.get(..start)?.strip_prefix(CLAIM_HEADING)
+    claim_statement(analysis)?.strip_prefix(CLAIM_HEADING)
 }
 
 /// Returns the final rating: the lowest score, with one point added to scores of expression

@@ -79,21 +79,21 @@ pub struct StageConfig {
     /// Proportion of pairs whose responses are random words, which train quoting and comparing.
     #[serde(default, rename = "drilling")]
     pub quoting_proportion: f64,
-    /// Proportion of these pairs with an image of the data sets. Without any, the panel learns to quote exactly
-    /// only if there is no image.
+    /// Proportion of these pairs that have an image of the data sets. If none has, the panel learns to quote
+    /// exactly in cases without an image only.
     #[serde(default, rename = "drilling_images", skip_serializing_if = "is_zero")]
     pub quoting_image_proportion: f64,
     /// Maximum number of words of a response in these pairs.
     #[serde(default = "default_max_claim_words", rename = "claim_words")]
     pub max_claim_words: usize,
-    /// Proportion of the words of these pairs and of `copying` that no text contains: parts of several words,
-    /// random letters, numbers, or characters of other scripts. The panel learns to quote words that
-    /// it never saw.
+    /// Proportion of invented words in these pairs and in the lists of `copying`: parts of several words,
+    /// random letters, numbers, or characters of other scripts. They teach the panel to quote words that it
+    /// never saw.
     #[serde(default, rename = "invented", skip_serializing_if = "is_zero")]
     pub invented_proportion: f64,
-    /// Proportion of the other pairs that are shown in both presentation orders, to learn findings that do
-    /// not depend on the order. Most of them ask what nobody can answer: parts of two questions about a
-    /// third image.
+    /// Proportion of the other pairs that train the consistency of findings: the panel should predict the same
+    /// finding in both presentation orders. Most of these pairs have no right answer. Their question
+    /// consists of parts of two questions about a third image, or their responses are random words.
     #[serde(default, rename = "consistent", skip_serializing_if = "is_zero")]
     pub consistency_proportion: f64,
     /// Proportion of factual analyses of data set answers that contain a wrong finding. The finding

@@ -205,10 +205,9 @@ impl SequenceBuilder {
     /// the finding are context; the agreement and the score have a loss.
     pub(crate) fn build_comparisons(&self, ratings: &[RatingExample]) -> Result<Sequence> {
         let mut sequence = self.start_without_case()?;
-        let member = Aspect::ALL.iter().position(|a| *a == Aspect::MEDICAL_KNOWLEDGE);
         for rating in ratings {
             let mut tokens =
-                self.fill_format(&self.formats[member.unwrap_or_default()].tokens, &[rating])?;
+                self.fill_format(&self.formats[medical_knowledge()].tokens, &[rating])?;
             // Without a case, the claim and the finding cannot be predicted.
             let analysis = render_free_text(&rating.analysis);
             let context = analysis.rsplit_once(':').map_or("", |(context, _)| context);
@@ -278,6 +277,11 @@ impl SequenceBuilder {
     pub(crate) fn counts_for_accuracy(weight: f32) -> bool {
         weight >= SCORE_WEIGHT
     }
+}
+
+/// Returns the index of the medical knowledge expert among the members.
+pub(crate) fn medical_knowledge() -> usize {
+    Aspect::ALL.iter().position(|aspect| *aspect == Aspect::MEDICAL_KNOWLEDGE).unwrap_or_default()
 }
 
 /// Loss weights of a rating.

@@ -80,9 +80,9 @@ impl DatasetExamples {
         self.item_pair(item, &item.image_key, mixture, rng)
     }
 
-    /// Samples a pair whose right answer nobody knows: the question is the beginning of one question and the
-    /// end of another one of the data set, and the image belongs to a third. The answers, and their
-    /// evaluations, are those of the first question.
+    /// Samples a pair without a right answer. Its question begins like one question of a data set and ends
+    /// like another, and its image belongs to a third. The answers and their evaluations are those of the
+    /// first question.
     pub(crate) fn unanswerable_pair(
         &self,
         mixture: PairMixture,

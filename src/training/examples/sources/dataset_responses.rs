@@ -9,7 +9,7 @@ use crate::data::phantoms::text::defect_table::RULES;
 use crate::data::phantoms::text::response_writer;
 use crate::data::phantoms::text::rules::analysis_for_score;
 use crate::data::phantoms::{Claim, Defect};
-use crate::training::examples::example::{RatingExample, ResponseExample};
+use crate::training::examples::example::ResponseExample;
 
 /// Returns the claim of an answer, as the answer alone or in a sentence.
 pub(crate) fn claim(answer: &str, truth: &str, is_correct: bool, rng: &mut ChaCha8Rng) -> Claim {
@@ -33,18 +33,9 @@ pub(crate) fn sample_defects(rng: &mut ChaCha8Rng) -> Vec<Defect> {
     defects.choose(rng).copied().into_iter().collect()
 }
 
-/// Returns the rating of a criterion.
-fn criterion_rating(
-    response: &mut ResponseExample,
-    criterion: Criterion,
-) -> Option<&mut RatingExample> {
-    let index = Criterion::ALL.iter().position(|c| *c == criterion)?;
-    response.ratings.get_mut(index)
-}
-
 /// Replaces the finding in the factual analysis with a wrong one, which has no loss.
 pub(crate) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, finding: &str) {
-    if let Some(rating) = criterion_rating(response, Criterion::FACTUAL_ACCURACY)
+    if let Some(rating) = response.rating_mut(Criterion::FACTUAL_ACCURACY)
         && rating.score > 0
     {
         let score = if claimed == finding { 5 } else { 1 };
@@ -55,7 +46,7 @@ pub(crate) fn corrupt_finding(response: &mut ResponseExample, claimed: &str, fin
 
 /// Lowers a perfect score of tone and empathy by one point.
 pub(crate) fn lower_perfect_tone(response: &mut ResponseExample) {
-    if let Some(rating) = criterion_rating(response, Criterion::TONE_AND_EMPATHY)
+    if let Some(rating) = response.rating_mut(Criterion::TONE_AND_EMPATHY)
         && rating.score == 5
     {
         rating.score = 4;

@@ -19,7 +19,7 @@ use crate::training::examples::sources::varied_text::in_other_script;
 /// Minimum and maximum number of words of a list to copy.
 const LIST_WORDS: [usize; 2] = [3, 24];
 
-/// What the claims and lists of quoting examples consist of.
+/// Length and words of the claims in quoting examples, and words of the lists to copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuotedWords {
     /// Maximum number of words of a claim.
@@ -29,7 +29,7 @@ pub(crate) struct QuotedWords {
 }
 
 impl QuotedWords {
-    /// Returns the words of a stage's examples.
+    /// Returns the settings of a stage.
     pub(crate) fn of_stage(stage: &StageConfig) -> Self {
         Self { max_claim: stage.max_claim_words, invented: stage.invented_proportion }
     }
@@ -55,7 +55,7 @@ enum InventedKind {
     Number,
     /// Two words with a hyphen, or a word in parentheses.
     Compound,
-    /// Characters of another script.
+    /// Characters of one script other than Latin, or symbols.
     OtherScript,
 }
 
@@ -98,8 +98,7 @@ impl QuotingExamples {
             let claim = Claim::with_one_concern(&text, &text, &finding, text == finding);
             response_writer::write(&claim, &[Defect::Bare], rng).into()
         });
-        let first_ratings = responses[0].ratings.iter_mut();
-        for rating in first_ratings.filter(|r| r.criterion == Some(Criterion::FACTUAL_ACCURACY)) {
+        if let Some(rating) = responses[0].rating_mut(Criterion::FACTUAL_ACCURACY) {
             rating.trains_finding = false;
         }
         Some(PairExample { image: None, question, responses })

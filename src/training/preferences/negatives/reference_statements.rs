@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::data::phantoms::text::response_writer::{FINDING_SEPARATOR, finding_range};
+use crate::data::phantoms::text::response_writer::{claim_statement, finding_range};
 
 /// Names of the reference.
 static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -81,8 +81,7 @@ pub(super) fn without_reference(
 /// Returns a phantom's factual analysis without the part that describes the image.
 fn without_finding(analysis: &str) -> Option<String> {
     let finding = finding_range(analysis)?;
-    let claim = analysis.get(..finding.start - FINDING_SEPARATOR.len())?;
-    Some(format!("{claim}{}", analysis.get(finding.end..)?))
+    Some(format!("{}{}", claim_statement(analysis)?, analysis.get(finding.end..)?))
 }
 
 /// Sentence without its end, and the end without white space.
