@@ -5,8 +5,8 @@ use std::sync::Arc;
 use acem3_experts::ModelConfig;
 use acem3_experts::prompt::PromptToken;
 use acem3_experts::train::{
-    Batch, DpoLossConfig, Parameters, PreferenceExample, Sequence, SequenceInput, TrainableModel,
-    TrainingImage,
+    Batch, DpoLossConfig, Parameters, PreferenceExample, Sequence, SequenceInput, TargetToken,
+    TrainableModel, TrainingImage,
 };
 use acem3_kernels::Activation;
 use acem3_projector::{ProjectorConfig, ProjectorKind};
@@ -241,6 +241,52 @@ fn cached_image_features_give_same_loss_as_pixels() {
     let expected = loss_sum(&model, &[from_pixels]);
     let loss = loss_sum(&model, &[from_features]);
     assert!((expected - loss).abs() / expected < 1e-6, "{expected} {loss}");
+}
+
+/// Compares the consistency loss of two predictions with cross-entropies: both predict each token of the
+/// vocabulary, weighted by its mean probability.
+#[test]
+fn consistency_gradient_equals_that_of_cross_entropy_with_the_mean_prediction() {
+    let (parameters, model) = new_model();
+    let mut consistent = sequence(1, true, &[]);
+    let branches: [Vec<(u32, f32)>; 2] =
+        [[1, 2, 3, 9], [3, 2, 1, 9]].map(|tokens| tokens.map(|token| (token, 0.0)).to_vec());
+    consistent.push_equal_branches(branches.each_ref().map(Vec::as_slice), 1, 0.5).unwrap();
+    let sources = consistent.equal_predictions[0].source_indices;
+    let target =
+        |source_index, token, weight| TargetToken { source_index, token, weight, branch: 1 };
+    let without = Sequence { equal_predictions: Vec::new(), ..consistent.clone() };
+    let probability = |source_index, token| {
+        let targets = vec![target(source_index, token, 1.0)];
+        (-loss_sum(&model, &[Sequence { targets, ..without.clone() }])).exp()
+    };
+    let (mut targets, mut divergence) = (Vec::new(), 0.0);
+    for token in 0..config().decoder.vocab_size as u32 {
+        let [p, q] = sources.map(|source| probability(source, token));
+        let mean = f64::midpoint(p, q);
+        divergence += 0.5 * mean * ((mean / p).ln() + (mean / q).ln());
+        targets.extend(sources.map(|source| target(source, token, 0.5 * mean as f32)));
+    }
+    let results = [consistent, Sequence { targets, ..without }].map(|sequence| {
+        let loss = model.loss(&Batch(&[sequence]), |_| true).unwrap();
+        (loss.loss_sum, loss.backward().unwrap())
+    });
+    assert!(divergence > 1e-3, "{divergence}");
+    let found = results[0].0;
+    assert!((found - divergence).abs() < 1e-4, "{found} {divergence}");
+    let mut compared = 0;
+    for (name, var) in parameters.trainable() {
+        let gradients = results.each_ref().map(|(_, store)| {
+            Some(store.get(&var)?.flatten_all().unwrap().to_vec1::<f32>().unwrap())
+        });
+        let [Some(found), Some(expected)] = &gradients else { continue };
+        let largest = expected.iter().fold(0f32, |largest, v| largest.max(v.abs()));
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() <= 1e-4 * largest.max(1e-3), "{name}: {a} {b}");
+        }
+        compared += usize::from(largest > 1e-4);
+    }
+    assert!(compared > 8, "{compared}");
 }
 
 /// A batch may have no image by chance. Vision tower and projector then need a gradient of zero,

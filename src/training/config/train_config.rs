@@ -352,6 +352,18 @@ mod tests {
     }
 
     #[test]
+    fn pairs_that_no_stage_generates_are_rejected() {
+        for (change, key) in [
+            (|s| s.quoting_proportion = 0.1, "drilling"),
+            (|s| s.consistency_proportion = 0.1, "consistent"),
+        ] as [(fn(&mut StageConfig), &str); 2]
+        {
+            let error = check_error(|c| change(&mut c.stages[HEADS]));
+            assert!(error.contains(&format!("stage heads: {key}: only a stage")), "{error}");
+        }
+    }
+
+    #[test]
     fn adapters_without_targets_are_rejected() {
         let lora = |stage: usize, rank: usize, targets: &[&str]| {
             let targets = targets.iter().map(|t| (*t).to_owned()).collect();

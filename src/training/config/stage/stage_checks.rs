@@ -24,6 +24,7 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
     let decoder = &model.decoder;
     check_numbers(stage)?;
     check_members(stage)?;
+    check_joint_examples(stage)?;
     let layers = decoder.num_hidden_layers;
     if let Some(frozen) = stage.frozen_layers
         && frozen >= layers
@@ -140,6 +141,24 @@ fn check_members(stage: &StageConfig) -> Result<()> {
     let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
     if !trains_heads && !stage.members.is_empty() {
         bail!("members: a stage that trains all members as one model must not name members");
+    }
+    Ok(())
+}
+
+/// Checks that only a stage of kind `sft` without a file asks for examples that no other stage generates.
+fn check_joint_examples(stage: &StageConfig) -> Result<()> {
+    if stage.kind == StageKind::Sft && stage.evaluations.is_none() {
+        return Ok(());
+    }
+    for (key, proportion) in
+        [("drilling", stage.quoting_proportion), ("consistent", stage.consistency_proportion)]
+    {
+        if proportion > 0.0 {
+            bail!(
+                "{key}: only a stage of kind \"sft\" that generates its examples trains on these pairs\n\
+                 hint: remove {key} from this stage"
+            );
+        }
     }
     Ok(())
 }
