@@ -5,7 +5,7 @@ writes, beginning with the weights of the tiny LLaVA in `checkpoints/llava`.
     venv/bin/python make_trl.py path/to/acem3
 
 `make_checkpoints.py`, which is run first, names the versions of the other packages. The preferences are those of
-`data preferences --n 2 --seed 3 --reward-tokens`, all in one batch in their order. The tokenizer puts no space before
+`data preferences --count 2 --seed 3 --detail names --reward-tokens`, all in one batch in their order. The tokenizer puts no space before
 a text, as TRL's collator reads a continuation by itself. The test is in src/checkpoints/published/tests/training.rs.
 """
 
@@ -56,8 +56,9 @@ class Trainer(DPOTrainer):
 def main():
     folder = Path(tempfile.mkdtemp())
     pairs = folder / "pairs"
-    subprocess.run([sys.argv[1], "data", "preferences", "--out", pairs, "--n", "2", "--seed", "3", "--reward-tokens"],
-                   check=True)
+    command = [sys.argv[1], "data", "preferences", "--out", pairs, "--count", "2", "--seed", "3", "--detail", "names",
+               "--reward-tokens"]
+    subprocess.run(command, check=True)
     rows = [json.loads(line) for line in (pairs / "preferences.jsonl").read_text().splitlines()]
     # TRL puts no token before a prompt with an image; a judge's prompt begins with that of every text.
     kept = [{"prompt": "<s>" + r["prompt"], "chosen": r["chosen"], "rejected": r["rejected"],
