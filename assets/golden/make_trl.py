@@ -5,8 +5,9 @@ writes, beginning with the weights of the tiny LLaVA in `checkpoints/llava`.
     venv/bin/python make_trl.py path/to/acem3
 
 `make_checkpoints.py`, which is run first, names the versions of the other packages. The preferences are those of
-`data preferences --count 2 --seed 3 --detail names --reward-tokens`, all in one batch in their order. The tokenizer puts no space before
-a text, as TRL's collator reads a continuation by itself. The test is in src/checkpoints/published/tests/training.rs.
+`data preferences --count 2 --seed 3 --detail names --reward-tokens`, all in one batch in their order. The tokenizer
+puts no space before a text, as TRL's collator reads a continuation by itself. The test is in
+src/checkpoints/published/tests/training.rs.
 """
 
 import json

@@ -11,6 +11,7 @@ use acem3_experts::train::{
 use acem3_kernels::Activation;
 use acem3_projector::{ProjectorConfig, ProjectorKind};
 use acem3_vision::{SelectFeature, Selection, TileGrid, VisionConfig, VitVariant};
+use candle::backprop::GradStore;
 use candle::{DType, Device};
 
 use crate::tiny_panel;
@@ -87,6 +88,25 @@ pub(crate) fn new_model() -> (Parameters, TrainableModel) {
 fn loss_sum(model: &TrainableModel, sequences: &[Sequence]) -> f64 {
     let loss = model.loss(&Batch(sequences), |_| true).unwrap();
     f64::from(loss.surrogate.to_scalar::<f32>().unwrap())
+}
+
+/// Returns the names of the trainable weights that have gradients, with their values in both stores.
+fn gradient_pairs(
+    parameters: &Parameters,
+    stores: [&GradStore; 2],
+) -> Vec<(String, [Vec<f32>; 2])> {
+    let mut pairs = Vec::new();
+    for (name, var) in parameters.trainable() {
+        let gradients = stores.map(|store| {
+            let gradient = store.get(&var)?.to_dtype(DType::F32).unwrap();
+            Some(gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap())
+        });
+        match gradients {
+            [Some(first), Some(second)] => pairs.push((name, [first, second])),
+            gradients => assert_eq!(gradients, [None, None], "{name}"),
+        }
+    }
+    pairs
 }
 
 #[test]
@@ -208,17 +228,10 @@ fn recomputation_gives_same_loss_and_gradients() {
         });
         assert!((results[0].0 - results[1].0).abs() < 1e-6);
         let mut compared = 0;
-        for (name, var) in parameters.trainable() {
-            let gradients = results.each_ref().map(|(_, store)| {
-                let gradient = store.get(&var)?.to_dtype(DType::F32).unwrap();
-                Some(gradient.flatten_all().unwrap().to_vec1::<f32>().unwrap())
-            });
-            let [Some(plain), Some(recomputed)] = &gradients else {
-                assert_eq!(gradients, [None, None], "{name}");
-                continue;
-            };
+        let stores = results.each_ref().map(|(_, store)| store);
+        for (name, [plain, recomputed]) in gradient_pairs(&parameters, stores) {
             let largest = plain.iter().fold(0f32, |largest, v| largest.max(v.abs()));
-            for (a, b) in plain.iter().zip(recomputed) {
+            for (a, b) in plain.iter().zip(&recomputed) {
                 let error = (a - b).abs();
                 assert!(error <= tolerance * largest.max(1e-3), "{name}: {a} {b}");
             }
@@ -243,8 +256,8 @@ fn cached_image_features_give_same_loss_as_pixels() {
     assert!((expected - loss).abs() / expected < 1e-6, "{expected} {loss}");
 }
 
-/// Compares the consistency loss of two predictions with cross-entropies: both predict each token of the
-/// vocabulary, weighted by its mean probability.
+/// The gradient of the consistency loss is that of a cross-entropy: the targets of both predictions are all
+/// tokens of the vocabulary, and the weight of a token is the mean of its two probabilities.
 #[test]
 fn consistency_gradient_equals_that_of_cross_entropy_with_the_mean_prediction() {
     let (parameters, model) = new_model();
@@ -280,13 +293,10 @@ fn consistency_gradient_equals_that_of_cross_entropy_with_the_mean_prediction() 
     let found = results[0].0;
     assert!((found - divergence).abs() < 1e-4, "{found} {divergence}");
     let mut compared = 0;
-    for (name, var) in parameters.trainable() {
-        let gradients = results.each_ref().map(|(_, store)| {
-            Some(store.get(&var)?.flatten_all().unwrap().to_vec1::<f32>().unwrap())
-        });
-        let [Some(found), Some(expected)] = &gradients else { continue };
+    let stores = results.each_ref().map(|(_, store)| store);
+    for (name, [found, expected]) in gradient_pairs(&parameters, stores) {
         let largest = expected.iter().fold(0f32, |largest, v| largest.max(v.abs()));
-        for (a, b) in found.iter().zip(expected) {
+        for (a, b) in found.iter().zip(&expected) {
             assert!((a - b).abs() <= 1e-3 * largest.max(1e-4), "{name}: {a} {b}");
         }
         compared += usize::from(largest > 1e-4);

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_no_stage_generates_are_rejected() {
+    fn pairs_that_the_stage_does_not_generate_are_rejected() {
         for (change, key) in [
             (|s| s.quoting_proportion = 0.1, "drilling"),
             (|s| s.consistency_proportion = 0.1, "consistent"),

@@ -24,7 +24,7 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
     let decoder = &model.decoder;
     check_numbers(stage)?;
     check_members(stage)?;
-    check_joint_examples(stage)?;
+    check_generated_pairs(stage)?;
     let layers = decoder.num_hidden_layers;
     if let Some(frozen) = stage.frozen_layers
         && frozen >= layers
@@ -145,8 +145,9 @@ fn check_members(stage: &StageConfig) -> Result<()> {
     Ok(())
 }
 
-/// Checks that only a stage of kind `sft` without a file asks for examples that no other stage generates.
-fn check_joint_examples(stage: &StageConfig) -> Result<()> {
+/// Checks that a stage with `drilling` or `consistent` generates such pairs: its kind is `sft`, and it reads
+/// no file.
+fn check_generated_pairs(stage: &StageConfig) -> Result<()> {
     if stage.kind == StageKind::Sft && stage.evaluations.is_none() {
         return Ok(());
     }
