@@ -9,6 +9,7 @@ use crate::checkpoints::hub::HubArgs;
 use crate::cli::args::shared::value_parsers::parse_at_least_one;
 use crate::cli::args::shared::{DeviceArgs, KnowledgeArgs, OutputFormat, SamplesArgs};
 use crate::support::device::DeviceChoice;
+use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 use crate::training::comparisons::ablation::AblationStudy;
 
@@ -94,6 +95,9 @@ pub struct TrainEvalArgs {
     /// Use only the first N pairs of each data set and of --cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
+    /// Judge each pair with its own image only, and not also with a blank and a mismatched one
+    #[arg(long, env = "ACEM3_OWN_IMAGES", value_parser = parse_switch)]
+    pub own_images: bool,
     /// The samples of analyses.
     #[command(flatten)]
     pub samples: SamplesArgs,

@@ -82,7 +82,7 @@ pub(super) fn run(args: &TrainEvalArgs, verbosity: Verbosity) -> Result<Exit> {
         seed: args.seed,
         data: args.data.clone(),
         limit: args.limit.unwrap_or(usize::MAX),
-        tests_image_sensitivity: true,
+        tests_image_sensitivity: !args.own_images,
     };
     let mut output = EvaluationOutput {
         format: args.format,
