@@ -38,13 +38,18 @@ fn eval_rejects_empty_set_and_skips_mismatch_of_single_image() {
     );
     assert!(!single.stdout.contains("mismatched image"), "{}", single.stdout);
     assert!(single.stderr.contains("the set has only one image"), "{}", single.stderr);
+    let limit = folder.run(&["train", "eval", "--limit", "0"]);
+    assert_eq!(limit.exit_code, 2);
+    assert!(limit.stderr.contains("--limit"), "{}", limit.stderr);
+}
+
+#[test]
+fn own_images_skips_blank_and_mismatched_images() {
+    let folder = Folder::empty();
     let own = folder.run(&["train", "eval", "--phantoms", "2", "--own-images"]);
     assert_eq!((own.exit_code, own.stderr.contains("note")), (0, false), "{}", own.stderr);
     assert!(own.stdout.contains("phantoms, own image (2 pairs, 0 unscored)"), "{}", own.stdout);
     assert!(!own.stdout.contains("blank image") && !own.stdout.contains("mismatched image"));
-    let limit = folder.run(&["train", "eval", "--limit", "0"]);
-    assert_eq!(limit.exit_code, 2);
-    assert!(limit.stderr.contains("--limit"), "{}", limit.stderr);
 }
 
 #[cfg(unix)]

@@ -95,7 +95,7 @@ pub struct TrainEvalArgs {
     /// Use only the first N pairs of each data set and of --cases
     #[arg(long, value_name = "N", env = "ACEM3_LIMIT", value_parser = parse_at_least_one::<usize>)]
     pub limit: Option<usize>,
-    /// Judge each pair with its own image only, and not also with a blank and a mismatched one
+    /// Skip the blank and mismatched images: judge each pair with its own image only
     #[arg(long, env = "ACEM3_OWN_IMAGES", value_parser = parse_switch)]
     pub own_images: bool,
     /// The samples of analyses.
