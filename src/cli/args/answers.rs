@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::shared::judge_panel::{memory_limit, parse_size};
+use super::shared::judge_panel::parse_size;
 use super::shared::requests::RequestArgs;
 use super::shared::value_parsers::{parse_at_least_one, parse_percent};
 use super::shared::{DeviceArgs, DicomArgs, OutputFormat, SourceArgs};
@@ -13,7 +13,6 @@ use crate::data::cases::{Lang, SourceOptions};
 use crate::data::imports::ColumnEntry;
 use crate::judging::judge::text_writer::TextSampling;
 use crate::judging::served::endpoint::engine::ServingEngine;
-use crate::support::device::Placement;
 use crate::support::terminal::switch::parse_switch;
 use crate::support::terminal::verbosity::ProgressMode;
 
@@ -190,14 +189,6 @@ impl AnswersArgs {
     pub fn to_sampling(&self) -> TextSampling {
         let Self { max_tokens, temperature, top_k, seed, .. } = *self;
         TextSampling { max_tokens, temperature, top_k, seed }
-    }
-}
-
-impl AnswererArgs {
-    /// Returns the limit on the memory for answers in progress: by default half of the free memory of a
-    /// CPU, and four fifths of that of a GPU.
-    pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
-        memory_limit(self.memory, placement)
     }
 }
 

@@ -189,7 +189,7 @@ fn load_answerer(args: &AnswersArgs, verbosity: Verbosity) -> Result<Answerer> {
     }
     let placement = args.answerer.device.open()?;
     let loaded = Panel::load(&files, PanelOptions::default(), &placement, downloads)?;
-    let loaded = loaded.with_memory(args.answerer.memory_limit(&placement));
+    let loaded = loaded.with_memory(args.answerer.memory);
     let name = loaded.name().to_owned();
     let writer = LocalWriter::new(loaded, sampling, args.answerer.batch_size as usize)?;
     Ok(Answerer { writer: Box::new(writer), name })

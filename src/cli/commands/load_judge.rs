@@ -76,7 +76,7 @@ pub(super) fn load_judge(
                 panel.name()
             ));
         }
-        let panel = panel.with_memory(args.memory_limit(&placement));
+        let panel = panel.with_memory(args.memory);
         copies.push(panel);
     }
     let judge = PanelJudge::on_devices(copies, run, args.batch_size as usize)?;

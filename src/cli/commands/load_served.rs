@@ -126,7 +126,7 @@ pub(super) fn connect_members(
             let panel =
                 Panel::load_checkpoints(&file, path, options.clone(), &placement, downloads)?;
             hub = panel.hub().to_vec();
-            copies.push(panel.with_memory(args.memory_limit(&placement)));
+            copies.push(panel.with_memory(args.memory));
         }
     }
     let local = (!copies.is_empty())

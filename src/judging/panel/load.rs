@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::checkpoints::hub::{HubDownloads, HubSource};
-use crate::support::device::Placement;
+use crate::support::device::{Placement, text_memory};
 use acem3_conclusion::prompt_source;
 use acem3_experts::prompt::{PromptForm, Rubric};
 use acem3_kernels::{has_tile_unit, instruction_set};
@@ -101,18 +101,18 @@ impl Panel {
             group.map(|group| group.with_panel_indices(&indices))
         });
         let groups = groups.collect::<Result<_>>()?;
-        let placement = placement.clone();
-        Ok(Self {
+        let panel = Self {
             prompt_config,
             groups,
             hashes,
             rubric,
             options,
-            placement,
+            placement: placement.clone(),
             has_byte_products,
             limits,
             hub,
-        })
+        };
+        Ok(panel.with_memory(text_memory(&placement.device)))
     }
 
     /// Shares copies of one panel, one for each device, between threads.
@@ -130,8 +130,8 @@ impl Panel {
         Ok(copies.into_iter().map(Arc::new).collect())
     }
 
-    /// Limits the memory for keys and values, in bytes; `None` for no limit. Groups of members that share
-    /// a trunk get equal parts. Affects speed, not verdicts.
+    /// Limits the memory for keys and values, in bytes. `None` keeps the limit of a loaded panel,
+    /// [`text_memory`]. Groups of members that share a trunk get equal parts. Affects speed, not verdicts.
     #[must_use]
     pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
         if let Some(bytes) = bytes {

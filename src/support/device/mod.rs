@@ -130,8 +130,16 @@ impl FromStr for DeviceChoice {
     }
 }
 
+/// Returns the memory for texts in progress in bytes: half of the free memory of a CPU and four fifths
+/// of that of a GPU, if it is known.
+pub fn text_memory(device: &Device) -> Option<u64> {
+    // On a CPU, other programs need the rest. On a GPU, passes over long prompts need it.
+    let share = |bytes: u64| if device.is_cpu() { bytes / 2 } else { bytes / 5 * 4 };
+    free_memory(device).map(share)
+}
+
 /// Returns the free memory of a device in bytes, if it is known.
-pub fn free_memory(device: &Device) -> Option<u64> {
+fn free_memory(device: &Device) -> Option<u64> {
     match device {
         Device::Cpu => limits::free_memory(),
         #[cfg(feature = "cuda")]

@@ -8,7 +8,7 @@ use super::samples::SamplesArgs;
 use super::served::ServedArgs;
 use crate::checkpoints::hub::HubArgs;
 use crate::judging::panel::JudgeOptions;
-use crate::support::device::{DeviceChoice, DtypeChoice, Placement, free_memory};
+use crate::support::device::{DeviceChoice, DtypeChoice};
 use crate::support::terminal::switch::parse_switch;
 
 /// Default of `--batch-size`.
@@ -87,21 +87,6 @@ impl JudgePanelArgs {
         ];
         flags.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
-
-    /// Returns the limit on the memory for texts in progress: by default half of the free memory of a
-    /// CPU, and four fifths of that of a GPU.
-    pub fn memory_limit(&self, placement: &Placement) -> Option<u64> {
-        memory_limit(self.memory, placement)
-    }
-}
-
-/// Returns the limit on the memory for texts in progress: the one of the user, or half of the free memory
-/// of a CPU and four fifths of that of a GPU.
-pub(in crate::cli::args) fn memory_limit(limit: Option<u64>, placement: &Placement) -> Option<u64> {
-    let device = &placement.device;
-    // On a CPU, other programs need the rest. On a GPU, passes over long prompts need it.
-    let share = |bytes: u64| if device.is_cpu() { bytes / 2 } else { bytes / 5 * 4 };
-    limit.or_else(|| free_memory(device).map(share))
 }
 
 /// Parses a number of bytes with an optional `K`, `M` or `G`, powers of 1024.
