@@ -1,5 +1,6 @@
 //! Configurations with one setting of the preference stages changed.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -44,8 +45,32 @@ pub(super) fn with_preferences(
 
 /// Returns the configuration without preference stages.
 pub(super) fn without_preference_stages(base: &TrainConfig) -> TrainConfig {
-    let mut config = base.clone();
-    config.stages.retain(|stage| !stage.kind.learns_preferences());
+    replace_stages(base.clone(), |stage| {
+        if stage.kind.learns_preferences() { Vec::new() } else { vec![stage] }
+    })
+}
+
+/// Replaces each stage by any number of stages. A stage of kind `mean` that names a replaced stage then names
+/// the last of these, or the stage before them if there are none.
+fn replace_stages(
+    mut config: TrainConfig,
+    replace: impl Fn(StageConfig) -> Vec<StageConfig>,
+) -> TrainConfig {
+    let mut last_names: HashMap<String, String> = HashMap::new();
+    let mut stages: Vec<StageConfig> = Vec::new();
+    for mut stage in config.stages {
+        if let Some(named) = &mut stage.mean_with
+            && let Some(last) = last_names.get(named)
+        {
+            named.clone_from(last);
+        }
+        let name = stage.name.clone();
+        stages.extend(replace(stage));
+        if let Some(last) = stages.last() {
+            last_names.insert(name, last.name.clone());
+        }
+    }
+    config.stages = stages;
     config
 }
 
@@ -58,7 +83,7 @@ pub(super) fn without_preference_stages(base: &TrainConfig) -> TrainConfig {
 pub(super) fn with_frozen_layers(base: &TrainConfig, layers: usize) -> TrainConfig {
     let mut config = map_preference_stages(base, |stage| stage.frozen_layers = Some(layers));
     if layers > config.trunk_layers {
-        config.stages = config.stages.into_iter().flat_map(per_member).collect();
+        config = replace_stages(config, per_member);
     }
     config.trunk_layers = config.trunk_layers.min(layers);
     config

@@ -1,6 +1,6 @@
 //! Variants of an ablation study: a base configuration and copies with one setting changed.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -9,7 +9,8 @@ use super::preference_variants::{
     with_frozen_layers, with_negatives, with_preferences, without_preference_stages,
     without_reward_tokens,
 };
-use super::variants::{StudyInputs, StudyVariants};
+use super::variants::{StudyInputs, StudyVariants, Variant};
+use crate::training::config::stage::mean_checks::check_means;
 use crate::training::{Negative, StageConfig, TrainConfig};
 
 /// Set of variants to compare.
@@ -76,6 +77,10 @@ impl AblationStudy {
             }
             Self::Negatives => add_negatives(&mut study, base)?,
             Self::Own => add_own_evaluations(&mut study, base)?,
+        }
+        for Variant { name, config, .. } in &study.variants {
+            check_means(&config.stages, config.start.is_none())
+                .with_context(|| format!("the variant \"{name}\" is not possible"))?;
         }
         Ok(study)
     }
@@ -151,8 +156,9 @@ fn add_negatives(study: &mut StudyVariants, base: &TrainConfig) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::preference_variants::map_preference_stages;
-    use super::super::variants::Variant;
     use super::*;
     use crate::checkpoints::panel::prompt_config::MEMBERS;
     use crate::support::terminal::interrupt::Interrupt;
@@ -278,6 +284,37 @@ mod tests {
         let plain = with_preferences(&own, |preferences| preferences.consistency = 0.0);
         let StudyVariants { variants, notes } = variants(&plain).unwrap();
         assert_eq!((variants.len(), notes.len()), (3, 1));
+    }
+
+    #[test]
+    fn means_with_a_varied_stage_name_the_stage_in_its_place() {
+        let mean = |name: &str| {
+            let stage = json!({ "name": "mean", "kind": "mean", "mean_with": name });
+            serde_json::from_value::<StageConfig>(stage).unwrap()
+        };
+        let mean_after = |name: &str| {
+            let mut base = base();
+            base.stages.push(mean(name));
+            base
+        };
+        let named = |study: AblationStudy, base: &TrainConfig| -> Vec<String> {
+            let variants = study.variants(base, StudyInputs::default()).unwrap().variants;
+            variants
+                .iter()
+                .map(|v| v.config.stages.last().unwrap().mean_with.clone().unwrap())
+                .collect()
+        };
+        let frozen = named(AblationStudy::Frozen, &mean_after("prefer"));
+        assert_eq!(frozen[0], "prefer-conclusion");
+        assert!(frozen[1..].iter().all(|name| name == "prefer"), "{frozen:?}");
+        assert_eq!(named(AblationStudy::Bias, &mean_after("prefer")), ["prefer", "merging"]);
+        assert_eq!(named(AblationStudy::Bias, &mean_after("settle")), ["settle"; 2]);
+        // Without the stage, no stage is left that the mean could name.
+        let mut first = mean_after("prefer");
+        first.stages.retain(|stage| ["prefer", "mean"].contains(&stage.name.as_str()));
+        let error = AblationStudy::Bias.variants(&first, StudyInputs::default()).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("\"without\"") && error.contains("no earlier stage"), "{error}");
     }
 
     #[test]
