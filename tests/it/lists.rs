@@ -75,6 +75,37 @@ fn verdicts_on_lists_have_pairs_and_triples() {
 }
 
 #[test]
+fn table_of_lists_has_a_row_for_each_pair() {
+    let folder = Folder::with_cases(3);
+    folder.write_cases(&(0..3).map(case_of_four).collect::<Vec<_>>());
+    folder.judge("out", &["--form", "list"]);
+    let report = folder.run(&["report", "out", "--out", "table.csv"]);
+    assert_eq!(report.exit_code, 0, "{}", report.stderr);
+    let records = folder.records("out");
+    let table = folder.read("table.csv");
+    let mut lines = table.lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 3 * 6);
+    let models = ["alpha", "beta", "gamma", "delta"];
+    let places = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+    for (row, (record, (a, b))) in
+        rows.iter().zip(records.iter().flat_map(|r| places.map(|places| (r, places))))
+    {
+        let cell = |name: &str| row[columns.iter().position(|c| *c == name).unwrap()];
+        let number = |name: &str| cell(name).parse::<f64>().unwrap();
+        let score = |i: usize| record["scores"][i].as_f64().unwrap();
+        assert_eq!([cell("model_a"), cell("model_b")], [models[a], models[b]]);
+        assert_eq!([number("final_a"), number("final_b")], [score(a), score(b)]);
+        let order = if score(a) > score(b) { ">" } else { "<" };
+        assert!(cell("order") == if score(a) == score(b) { "=" } else { order }, "{row:?}");
+        assert_eq!(cell("label"), ">");
+        assert!(cell("answer_b").starts_with(models[b]), "{row:?}");
+        assert!(number("words_a") > 0.0 && number("accuracy_a") <= 5.0, "{row:?}");
+    }
+}
+
+#[test]
 fn list_of_one_or_nine_responses_is_unscored() {
     let folder = Folder::with_cases(2);
     let mut cases = [case_of_four(0), case_of_four(1)];

@@ -1,6 +1,9 @@
-//! Table with one row per pair and judge (CSV and Parquet output).
+//! Table with one row per pair and judge (CSV and Parquet output). A list has a row for each pair of its
+//! responses.
 
 use std::collections::HashMap;
+
+use acem3_conclusion::compare_scores;
 
 use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::report_data::ReportData;
@@ -79,19 +82,24 @@ impl VerdictTable {
         for (judge_index, judge) in report.judges.iter().enumerate() {
             let mut verdicts: HashMap<(&str, [&str; 2]), &PairVerdict> = HashMap::new();
             for verdict in &judge.verdicts.pairs {
-                verdicts.insert((&verdict.case, sorted_models(&verdict.pair)), verdict);
+                let models = verdict.pair.each_ref().map(String::as_str);
+                verdicts.insert((&verdict.case, sorted_models(models)), verdict);
             }
             for entry in &browser.entries {
                 let Some(Some(outcome)) = entry.verdicts.get(judge_index) else {
                     continue;
                 };
-                let pair: Option<&[String; 2]> = entry.models.as_slice().try_into().ok();
-                let key = entry.case.as_deref().zip(pair.map(sorted_models));
-                let verdict = key.and_then(|key| verdicts.get(&key).copied());
-                let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
-                row.extend(subject_cells(entry, outcome));
-                row.extend(score_cells(entry, verdict, outcome));
-                rows.push(row);
+                for sides in row_sides(entry.models.len()) {
+                    let models =
+                        sides.map(|side| entry.models.get(side).map_or("", String::as_str));
+                    let key = entry.case.as_deref().map(|case| (case, sorted_models(models)));
+                    let verdict = key.and_then(|key| verdicts.get(&key).copied());
+                    let subject = RowSubject { entry, sides, outcome, verdict };
+                    let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
+                    row.extend(subject.input_cells());
+                    row.extend(subject.score_cells());
+                    rows.push(row);
+                }
             }
         }
         Self { columns: fixed.into_iter().chain(scores).collect(), rows }
@@ -113,10 +121,18 @@ impl VerdictTable {
     }
 }
 
-fn sorted_models(pair: &[String; 2]) -> [&str; 2] {
-    let mut names = pair.each_ref().map(String::as_str);
-    names.sort_unstable();
-    names
+/// Returns the indices of the responses of each row: one row for a pair or a response alone, and one for each
+/// pair of a list.
+fn row_sides(responses: usize) -> Vec<[usize; 2]> {
+    if responses <= 2 {
+        return vec![[0, 1]];
+    }
+    (0..responses).flat_map(|i| (i + 1..responses).map(move |j| [i, j])).collect()
+}
+
+fn sorted_models(mut pair: [&str; 2]) -> [&str; 2] {
+    pair.sort_unstable();
+    pair
 }
 
 fn text_cell(text: &str) -> CellValue {
@@ -131,70 +147,104 @@ fn order_cell(order: PairOrder) -> CellValue {
     })
 }
 
-/// Returns the cells from `case` to `answer_b`: the input and the outcome.
-fn subject_cells(entry: &BrowserEntry, outcome: &OutcomeSummary) -> Vec<Option<CellValue>> {
-    let model = |side: usize| entry.models.get(side).map(|name| text_cell(name));
-    let [status, reason, message, order, flip] = match outcome {
-        OutcomeSummary::Judged { order, flip, .. } => {
-            let flip = flip.map(CellValue::Boolean);
-            [Some(text_cell("judged")), None, None, order.map(order_cell), flip]
-        }
-        OutcomeSummary::Unscored { reason, message } => {
-            let reason = text_cell(reason.name());
-            let message = Some(text_cell(message));
-            [Some(text_cell("unscored")), Some(reason), message, None, None]
-        }
-    };
-    let answer = |side: usize| Some(text_cell(entry.answers.as_ref()?.get(side)?));
-    let optional = |value: &Option<String>| value.as_deref().map(text_cell);
-    vec![
-        optional(&entry.case),
-        i64::try_from(entry.line).ok().map(CellValue::Integer),
-        model(0),
-        model(1),
-        status,
-        reason,
-        message,
-        order,
-        flip,
-        entry.label.map(order_cell),
-        optional(&entry.image),
-        optional(&entry.question),
-        optional(&entry.reference),
-        answer(0),
-        answer(1),
-    ]
+/// What a row is about: two responses of an entry, or one that was judged alone.
+struct RowSubject<'a> {
+    entry: &'a BrowserEntry,
+    /// Indices of the responses in the entry.
+    sides: [usize; 2],
+    outcome: &'a OutcomeSummary,
+    /// The verdict on the two responses, if they have one.
+    verdict: Option<&'a PairVerdict>,
 }
 
-/// Returns the cells of word counts and scores, in the model order of the entry.
-/// Returns the final score of a response that was judged alone.
-fn alone_score(outcome: &OutcomeSummary, side: usize) -> Option<f64> {
-    match outcome {
-        OutcomeSummary::Judged { scores, .. } => scores.get(side).copied(),
-        OutcomeSummary::Unscored { .. } => None,
-    }
-}
-
-fn score_cells(
-    entry: &BrowserEntry,
-    verdict: Option<&PairVerdict>,
-    outcome: &OutcomeSummary,
-) -> Vec<Option<CellValue>> {
-    let is_swapped = verdict.is_some_and(|v| v.pair.first() != entry.models.first());
-    let sides = if is_swapped { [1, 0] } else { [0, 1] };
-    let words = verdict.map(|v| v.words);
-    let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Integer);
-    let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
-    for target in ScoreTarget::all() {
-        let scores = verdict.and_then(|v| v.scores.as_ref()?.get(&target));
-        let alone = |side: usize| {
-            (target == ScoreTarget::Final && entry.models.len() == 1)
-                .then(|| alone_score(outcome, side))
+impl RowSubject<'_> {
+    /// Returns the cells from `case` to `answer_b`: the input and the outcome.
+    fn input_cells(&self) -> Vec<Option<CellValue>> {
+        let Self { entry, sides, outcome, .. } = *self;
+        let model = |side: usize| entry.models.get(side).map(|name| text_cell(name));
+        let (status, reason, message) = match outcome {
+            OutcomeSummary::Judged { .. } => ("judged", None, None),
+            OutcomeSummary::Unscored { reason, message } => {
+                ("unscored", Some(text_cell(reason.name())), Some(text_cell(message)))
+            }
         };
-        cells.extend(sides.map(|side| match scores {
-            Some(pair) => Some(CellValue::Number(pair[side])),
-            None => alone(side).flatten().map(CellValue::Number),
-        }));
+        let answer = |side: usize| Some(text_cell(entry.answers.as_ref()?.get(side)?));
+        let optional = |value: &Option<String>| value.as_deref().map(text_cell);
+        let [order, flip] = self.order_cells();
+        vec![
+            optional(&entry.case),
+            i64::try_from(entry.line).ok().map(CellValue::Integer),
+            model(sides[0]),
+            model(sides[1]),
+            Some(text_cell(status)),
+            reason,
+            message,
+            order,
+            flip,
+            self.label().map(order_cell),
+            optional(&entry.image),
+            optional(&entry.question),
+            optional(&entry.reference),
+            answer(sides[0]),
+            answer(sides[1]),
+        ]
     }
-    cells
+
+    /// Returns the order of the responses and whether it flips. A pair of a list has no flip: its
+    /// responses were shown in more than two orders.
+    fn order_cells(&self) -> [Option<CellValue>; 2] {
+        let OutcomeSummary::Judged { order, flip, scores, .. } = self.outcome else {
+            return [None, None];
+        };
+        if !self.is_in_list() {
+            return [order.map(order_cell), flip.map(CellValue::Boolean)];
+        }
+        let [a, b] = self.sides.map(|side| scores.get(side).copied());
+        let order = a.zip(b).map(|(a, b)| PairOrder::from(compare_scores([a, b])));
+        [order.map(order_cell), None]
+    }
+
+    /// Returns the order according to the labels; in a list, according to the label scores.
+    fn label(&self) -> Option<PairOrder> {
+        if !self.is_in_list() {
+            return self.entry.label;
+        }
+        let labels = self.entry.labels.as_ref()?;
+        let [a, b] = self.sides.map(|side| labels.get(side).copied());
+        Some(compare_scores([a?, b?]).into())
+    }
+
+    /// Returns the cells of word counts and scores, in the order of the row's models.
+    fn score_cells(&self) -> Vec<Option<CellValue>> {
+        let Self { entry, verdict, .. } = *self;
+        let is_swapped = verdict.is_some_and(|v| v.pair.first() != entry.models.get(self.sides[0]));
+        let sides = if is_swapped { [1, 0] } else { [0, 1] };
+        let words = verdict.map(|v| v.words);
+        let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Integer);
+        let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
+        for target in ScoreTarget::all() {
+            let scores = verdict.and_then(|v| v.scores.as_ref()?.get(&target));
+            let alone = |side: usize| {
+                let is_alone = target == ScoreTarget::Final && entry.models.len() == 1;
+                is_alone.then(|| self.alone_score(side)).flatten()
+            };
+            cells.extend(sides.map(|side| {
+                scores.map(|pair| pair[side]).or_else(|| alone(side)).map(CellValue::Number)
+            }));
+        }
+        cells
+    }
+
+    /// Returns the final score of a response that was judged alone.
+    fn alone_score(&self, side: usize) -> Option<f64> {
+        match self.outcome {
+            OutcomeSummary::Judged { scores, .. } => scores.get(side).copied(),
+            OutcomeSummary::Unscored { .. } => None,
+        }
+    }
+
+    /// Returns true if the responses were judged with others.
+    fn is_in_list(&self) -> bool {
+        self.entry.models.len() > 2
+    }
 }
