@@ -20,6 +20,7 @@ use crate::data::cases::misspelt_fields::MisspeltFields;
 use crate::data::imports::import_file::{FileSample, ImportFile};
 use crate::data::imports::import_set::ImportSet;
 use crate::data::imports::unknown_layout::columns_example;
+use crate::support::text::format_count;
 
 /// Maximum size in bytes of a file that is read in advance to count its cases.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
@@ -265,6 +266,8 @@ fn open_layout(path: &Path, layout: &SourceLayout, options: &SourceOptions) -> R
         None => count_cases(layout, options, &files)?,
     };
     files.extend(answers.files().map(Path::to_path_buf));
+    let mut notes = import.map(|set| set.notes()).unwrap_or_default();
+    notes.extend(repeated_note(&answers));
     let assembler = CaseAssembler::new(answers, options);
     Ok(CaseSource {
         kind,
@@ -276,8 +279,16 @@ fn open_layout(path: &Path, layout: &SourceLayout, options: &SourceOptions) -> R
         is_finished: false,
         assembler,
         misspelt_fields: MisspeltFields::default(),
-        notes: import.map(|set| set.notes()).unwrap_or_default(),
+        notes,
     })
+}
+
+/// Describes the answers that are left out because their model answered the question before.
+fn repeated_note(answers: &AnswerIndex) -> Option<String> {
+    let (count, first) = answers.repeated()?;
+    let file = first.file.file_name().unwrap_or_default().to_string_lossy();
+    let (count, line, message) = (format_count(count, "answer"), first.line, &first.message);
+    Some(format!("{count} left out; first: {file} line {line}: {message}"))
 }
 
 /// The drafts of a layout.

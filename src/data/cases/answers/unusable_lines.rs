@@ -54,6 +54,13 @@ impl UnusableLines {
         keys.find_map(|key| self.explanations.get_mut(&(key, model))?.pop_front())
     }
 
+    /// Returns the number of repeated answers and the first of them, by file and line.
+    pub(crate) fn repeated(&self) -> Option<(u64, &InputProblem)> {
+        let all = self.duplicates.values().flatten();
+        let first = all.clone().min_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)))?;
+        Some((all.count() as u64, first))
+    }
+
     /// Removes and returns the repeated answers to the question with one of these ids.
     pub(crate) fn take_duplicates(&mut self, keys: &[String]) -> Vec<InputProblem> {
         let found = keys.iter().filter_map(|key| self.duplicates.remove(key));

@@ -73,6 +73,9 @@ const ANSWERS: &[&str] = &[
     "generated",
     "model_prediction",
 ];
+/// Names of answer columns of tables with one answer per row, if another column has the reference and a third
+/// one the model.
+const ANSWERS_BESIDE_MODELS: &[&str] = &["answer", "text"];
 /// Names of model columns.
 const MODELS: &[&str] = &["model", "model_id", "model_name"];
 /// Words around the name of a model in answer columns, such as `response_gpt` and `gpt_answer`.
@@ -163,7 +166,11 @@ pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {
         model: find(MODELS),
         answers: Vec::new(),
     };
-    let single = find(ANSWERS);
+    let beside_model = || {
+        let is_free = |name: &String| roles.reference.as_ref().is_some_and(|other| other != name);
+        find(ANSWERS_BESIDE_MODELS).filter(|name| roles.model.is_some() && is_free(name))
+    };
+    let single = find(ANSWERS).or_else(beside_model);
     let known: Vec<String> =
         roles.columns().map(str::to_owned).chain(single.iter().cloned()).collect();
     for (column, name) in columns.iter().zip(&names) {
@@ -251,6 +258,20 @@ mod tests {
         let long = "qid,img_path,prompt,model,response";
         let expected = "id=qid,image=img_path,question=prompt,model=model,answer=response";
         assert_eq!(guess(long), expected);
+        for answer in ["answer", "text"] {
+            assert_eq!(
+                guess(&format!("id,image,question,reference,model_id,{answer}")),
+                format!(
+                    "id=id,image=image,question=question,reference=reference,model=model_id,answer={answer}"
+                )
+            );
+        }
+        // Without a model or a reference, these may be something else.
+        assert_eq!(
+            guess("id,question,reference,text"),
+            "id=id,question=question,reference=reference"
+        );
+        assert_eq!(guess("id,question,answer,model"), "id=id,question=question,reference=answer");
         assert_eq!(
             guess("id,question,model_a,model_b"),
             "id=id,question=question,answer:model_a=model_a,answer:model_b=model_b"

@@ -19,8 +19,8 @@ use crate::data::cases::answers::answer_problems::{
     check_readable, file_name, line_problem, unusable_message,
 };
 use crate::data::cases::answers::unusable_lines::UnusableLines;
-use crate::data::cases::case::Response;
 use crate::data::cases::case::text_limits::MAX_RESPONSES;
+use crate::data::cases::case::{InputProblem, Response};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::layout::{file_stem, files_with_extension};
 use crate::support::files::regular_file;
@@ -42,6 +42,19 @@ struct AnswersFile<'a> {
     index: usize,
     /// Indices of the models with answers in it.
     models: Vec<usize>,
+    /// Number of answers that were added.
+    added: u64,
+    /// The first answer that repeats one of an earlier file.
+    first_repeat: Option<RepeatedAnswer>,
+}
+
+/// An answer of a model that answered the question before.
+struct RepeatedAnswer {
+    /// Index of the model.
+    model: usize,
+    /// Index of the file with the earlier answer.
+    file: usize,
+    message: String,
 }
 
 struct IndexedAnswer {
@@ -104,6 +117,11 @@ impl AnswerIndex {
         self.by_question.values().map(|a| a.len() as u64).sum()
     }
 
+    /// Returns the answers that repeat an earlier one of their model: their number and the first of them.
+    pub(crate) fn repeated(&self) -> Option<(u64, &InputProblem)> {
+        self.unusable.repeated()
+    }
+
     /// Returns the number of answers to the question with one of these ids.
     pub(crate) fn count_for(&self, keys: &[String]) -> u64 {
         self.answers_to(keys).len() as u64
@@ -129,7 +147,13 @@ impl AnswerIndex {
         let opened = regular_file::open(path).with_context(|| {
             format!("answers file {} cannot be opened\nhint: check --answers", path.display())
         })?;
-        let mut file = AnswersFile { path, index: self.files.len(), models: Vec::new() };
+        let mut file = AnswersFile {
+            path,
+            index: self.files.len(),
+            models: Vec::new(),
+            added: 0,
+            first_repeat: None,
+        };
         self.files.push(path.into());
         let mut malformed: Vec<(u64, MalformedAnswer)> = Vec::new();
         let mut unnamed: Vec<(u64, AnswerLine)> = Vec::new();
@@ -159,6 +183,7 @@ impl AnswerIndex {
         }
         malformed.sort_by_key(|(line, _)| *line);
         check_readable(path, &file.models, &malformed)?;
+        self.check_added(&file)?;
         for (line, answer) in malformed {
             // A torn line has lost its last field, the model. Use the model of the other lines.
             let model = match (&answer.model, file.models.as_slice()) {
@@ -196,9 +221,16 @@ impl AnswerIndex {
             file.models.push(model);
         }
         let answer = IndexedAnswer { model, file: file.index, line, text: parsed.text };
-        if let Err(message) = self.add(&parsed.question_id, answer) {
-            let problem = line_problem(file.path, line, Some(parsed.question_id.clone()), message);
-            self.unusable.add_duplicate(parsed.question_id, problem);
+        match self.add(&parsed.question_id, answer) {
+            Ok(()) => file.added += 1,
+            Err(repeated) => {
+                let (id, message) = (parsed.question_id, repeated.message.clone());
+                let problem = line_problem(file.path, line, Some(id.clone()), message);
+                self.unusable.add_duplicate(id, problem);
+                if repeated.file != file.index {
+                    file.first_repeat.get_or_insert(repeated);
+                }
+            }
         }
         Ok(())
     }
@@ -212,7 +244,22 @@ impl AnswerIndex {
         })
     }
 
-    fn add(&mut self, question: &str, answer: IndexedAnswer) -> Result<(), String> {
+    /// Checks that a file adds an answer. Otherwise its model would be missing from the results.
+    fn check_added(&self, file: &AnswersFile) -> Result<()> {
+        let Some(repeated) = file.first_repeat.as_ref().filter(|_| file.added == 0) else {
+            return Ok(());
+        };
+        let earlier = self.files.get(repeated.file).map(|path| path.display().to_string());
+        let model = self.models.get(repeated.model).map_or("", String::as_str);
+        bail!(
+            "answers file {}: model {model} has answers to all its questions in {} already\n\
+             hint: give each model its own model_id, or leave one of the files out",
+            file.path.display(),
+            earlier.unwrap_or_default()
+        )
+    }
+
+    fn add(&mut self, question: &str, answer: IndexedAnswer) -> Result<(), RepeatedAnswer> {
         match self.by_question.entry(question.to_owned()) {
             Entry::Vacant(slot) => {
                 slot.insert(vec![answer]);
@@ -221,12 +268,14 @@ impl AnswerIndex {
                 if let Some(old) = slot.get().iter().find(|a| a.model == answer.model) {
                     let file = self.files.get(old.file).map(|f| file_name(f));
                     let model = self.models.get(old.model).map_or("", String::as_str);
-                    return Err(format!(
+                    let message = format!(
                         "model {model} answered question {question} before, in {} line {}\n\
                          hint: give each model its own model_id",
                         file.unwrap_or_default(),
                         old.line
-                    ));
+                    );
+                    let (model, file) = (old.model, old.file);
+                    return Err(RepeatedAnswer { model, file, message });
                 }
                 slot.get_mut().push(answer);
             }

@@ -100,3 +100,29 @@ fn malformed_and_repeated_lines_are_problems() {
     assert_eq!(ids, expected);
     assert!(AnswerIndex::read(&[dir.path().join("none.jsonl")]).is_err());
 }
+
+#[test]
+fn file_whose_answers_all_repeat_an_earlier_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, ids: &[u32], model: &str| {
+        let line = |id: &u32| {
+            format!("{{\"question_id\": {id}, \"text\": \"{name}\", \"model_id\": \"{model}\"}}\n")
+        };
+        let path = dir.path().join(name);
+        fs::write(&path, ids.iter().map(line).collect::<String>()).unwrap();
+        path
+    };
+    let first = write("a.jsonl", &[1, 2, 3], "base");
+    let copy = write("b.jsonl", &[2, 1], "base");
+    let error = AnswerIndex::read(&[first.clone(), copy]).err().unwrap().to_string();
+    for part in ["b.jsonl", "a.jsonl", "model base", "hint: give each model its own model_id"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    // A file with further answers is read, and the repeated one is counted.
+    let more = write("c.jsonl", &[4, 3], "base");
+    let other = write("d.jsonl", &[1, 2], "tuned");
+    let answers = AnswerIndex::read(&[first, more, other]).unwrap();
+    let (count, problem) = answers.repeated().unwrap();
+    assert_eq!((count, problem.line, answers.count()), (1, 2, 6));
+    assert!(problem.file.ends_with("c.jsonl") && problem.message.contains("a.jsonl line 3"));
+}
