@@ -24,6 +24,8 @@ const UNREADABLE: &str = "the index cannot be read\nhint: build it again with `a
 pub(super) const ENGINE_FOLDER: &str = "bm25";
 /// Name of the analyzer in the schema.
 const ANALYZER: &str = "acem3";
+/// Length of the end of a file of the search engine: the length and version of its footer.
+const MIN_FILE_BYTES: u64 = 8;
 /// Terms of a query; further ones are ignored. A question is much shorter.
 const MAX_QUERY_TERMS: usize = 256;
 
@@ -104,8 +106,14 @@ impl KnowledgeIndex {
             )
         };
         let (schema, fields) = create_schema();
-        let directory = MmapDirectory::open(folder.join(ENGINE_FOLDER)).with_context(damaged)?;
+        let engine = folder.join(ENGINE_FOLDER);
+        check_lengths(&engine).with_context(damaged)?;
+        let directory = MmapDirectory::open(engine).with_context(damaged)?;
         let index = Index::open(ReadOnlyDirectory(directory)).with_context(damaged)?;
+        let changed = index.validate_checksum().with_context(damaged)?;
+        if let Some(file) = changed.iter().min() {
+            bail!("{} changed: {}", file.display(), damaged());
+        }
         if index.schema() != schema {
             bail!("{}", damaged());
         }
@@ -184,6 +192,19 @@ impl KnowledgeIndex {
         });
         passages.collect()
     }
+}
+
+/// Checks that each file of the search engine has room for its footer. The engine panics on shorter ones.
+fn check_lengths(engine: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(engine)? {
+        let entry = entry?;
+        let (name, length) = (entry.file_name(), entry.metadata()?.len());
+        let is_plain = Path::new(&name).extension().is_none_or(|e| e == "json" || e == "lock");
+        if !is_plain && length < MIN_FILE_BYTES {
+            bail!("{} has only {length} bytes", name.display());
+        }
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for KnowledgeIndex {

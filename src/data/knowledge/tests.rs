@@ -254,6 +254,23 @@ fn damaged_indexes_are_errors() {
         assert!(error(&out).contains(expected), "{}", error(&out));
     }
     fs::write(out.join("index.json"), manifest).unwrap();
+    KnowledgeIndex::open(&out).unwrap();
+    let files = fs::read_dir(out.join("bm25")).unwrap().map(|entry| entry.unwrap().path());
+    let segments =
+        files.filter(|path| path.extension().is_some_and(|e| e != "json" && e != "lock"));
+    let segments: Vec<_> = segments.collect();
+    assert!(segments.len() >= 5, "{segments:?}");
+    for path in segments {
+        let bytes = fs::read(&path).unwrap();
+        let mut changed = bytes.clone();
+        changed[0] ^= 1;
+        for damaged in [&changed[..], &bytes[..bytes.len() / 2], &bytes[..5], &[]] {
+            fs::write(&path, damaged).unwrap();
+            assert!(error(&out).contains("a damaged index"), "{}: {}", path.display(), error(&out));
+        }
+        fs::write(&path, bytes).unwrap();
+    }
+    KnowledgeIndex::open(&out).unwrap();
     fs::remove_file(out.join("bm25/meta.json")).unwrap();
     assert!(error(&out).contains("a damaged index"), "{}", error(&out));
 }
