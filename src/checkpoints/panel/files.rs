@@ -96,11 +96,15 @@ impl PanelFiles {
                     "{setting} {panel}: {problem}\nhint: to judge with a server, pass http://{panel}"
                 );
             }
+            let embedded = match setting {
+                "--panel" => "; omit --panel to use the embedded panel",
+                "start" => "; `start = \"embedded\"` is the embedded panel",
+                _ => "",
+            };
             bail!(
                 "{setting} {panel}: {problem}\n\
                  hint: pass a folder with a {PANEL_FILE}, the folder or .gguf file of a published \
-                 checkpoint, or a .toml file with four members; omit {setting} to use the embedded \
-                 panel"
+                 checkpoint, or a .toml file with four members{embedded}"
             );
         }
         if path.join(PANEL_FILE).is_file() {

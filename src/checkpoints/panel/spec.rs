@@ -91,7 +91,7 @@ const MAX_ANALYSIS_TOKENS: usize = 8192;
 /// # Errors
 ///
 /// It is out of range.
-pub(super) fn check_analysis_tokens(tokens: usize) -> Result<()> {
+pub(crate) fn check_analysis_tokens(tokens: usize) -> Result<()> {
     if (1..=MAX_ANALYSIS_TOKENS).contains(&tokens) {
         return Ok(());
     }

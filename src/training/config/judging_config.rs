@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::sample_count::SampleCount;
+use crate::checkpoints::panel::spec::check_analysis_tokens;
 use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::support::files::regular_file;
@@ -120,10 +121,13 @@ impl JudgingConfig {
     /// hash of the rubric. Returns the names of the members.
     ///
     /// # Errors
-    /// There is no such rubric, or it does not fit a panel, or `forms` is empty.
+    /// There is no such rubric, or it does not fit a panel, or another value is out of range.
     pub(super) fn resolve(&mut self, folder: &Path) -> Result<MemberNames> {
         if self.forms.is_empty() {
             bail!("[judging]: forms is empty, expected pair, single, list or correctness");
+        }
+        if let Some(tokens) = self.analysis_tokens {
+            check_analysis_tokens(tokens).context("[judging]")?;
         }
         if Rubric::by_key(&self.rubric)?.is_none() {
             self.rubric = folder.join(&self.rubric).display().to_string();

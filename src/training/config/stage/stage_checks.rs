@@ -12,6 +12,8 @@ use crate::training::config::validation_indices::VALIDATION_START;
 
 /// Maximum batch size. All examples of a step are in memory at the same time.
 const MAX_BATCH: usize = 1 << 16;
+/// Maximum number of sentences about something else in a response.
+const MAX_PADDING: usize = 1000;
 
 /// Checks that a stage can run on a decoder of this shape.
 ///
@@ -120,8 +122,8 @@ fn check_numbers(stage: &StageConfig) -> Result<()> {
     if stage.max_claim_words == 0 {
         bail!("claim_words is 0, expected at least one word");
     }
-    if stage.max_padding == 0 {
-        bail!("padding is 0, expected at least one sentence");
+    if !(1..=MAX_PADDING).contains(&stage.max_padding) {
+        bail!("padding is {}, expected 1 to {MAX_PADDING} sentences", stage.max_padding);
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Weights of the members between stages.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use acem3_experts::train::{Parameters, load_shared_checkpoint};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
@@ -133,6 +133,29 @@ impl<'a> MemberState<'a> {
     }
 }
 
+/// Checks that the checkpoint of a finished stage has weights, and that they are numbers. A training writes no
+/// others.
+fn check_finished_weights(path: &Path, tensors: &HashMap<String, Tensor>) -> Result<()> {
+    let damaged = |problem: &str| {
+        anyhow!(
+            "{}: a damaged checkpoint: {problem}\n\
+             hint: delete it and the files of all later stages, then run the same command; it trains these stages again",
+            path.display()
+        )
+    };
+    if tensors.is_empty() {
+        return Err(damaged("it has no weights"));
+    }
+    for (name, tensor) in tensors {
+        // A sum is not finite if one of its terms is not.
+        let sum = tensor.to_dtype(DType::F32)?.sum_all()?.to_scalar::<f32>()?;
+        if !sum.is_finite() {
+            return Err(damaged(&format!("`{name}` has values that are no numbers")));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> MemberWeights<'a> {
     /// Reads the weights with their names; `None` if they are still random.
     pub(crate) fn tensors(&self) -> Result<Option<Vec<(String, Tensor)>>> {
@@ -158,6 +181,7 @@ impl<'a> MemberWeights<'a> {
                 };
                 let mut tensors = load_shared_checkpoint(path, share)?;
                 tensors.retain(|name, _| !name.starts_with("optimizer."));
+                check_finished_weights(path, &tensors)?;
                 Ok(Some(tensors.into_iter().collect()))
             }
             Self::Mean(both) => {

@@ -40,31 +40,47 @@ pub(crate) fn claim_folder(config: &TrainConfig, out: &Path) -> Result<FolderLoc
     if is_same_config(&path, &text) {
         return Ok(lock);
     }
-    if can_resume(out, config, &list_names(out)?) {
+    let stale = stale_stages(out, config, &list_names(out)?);
+    if stale.as_ref().is_some_and(Vec::is_empty) {
         atomic_file::write_atomic(&path, text.as_bytes())?;
         return Ok(lock);
     }
-    write_or_check_equal(&path, &text, |old| {
-        let changes = describe_changes(old, config);
-        format!(
-            "the checkpoints in this folder have another configuration{changes}\n\
-             hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
-         rate, warmup, clip and validate_every of the stage in progress; to change more of it, delete the files whose \
-         names begin with the stage's name and a dot"
-        )
-    })?;
+    write_or_check_equal(&path, &text, |old| describe_conflict(old, config, stale.as_deref()))?;
     Ok(lock)
 }
 
-/// Returns how a configuration differs from an earlier one, after a colon; empty if the earlier one
-/// cannot be read.
-fn describe_changes(old: &str, config: &TrainConfig) -> String {
-    let old = toml::from_str::<TrainConfig>(old).ok();
-    let old = old.and_then(|old| serde_json::to_value(old).ok());
-    match old.zip(serde_json::to_value(config).ok()) {
+/// Describes how the configuration of the checkpoints differs from that of this run. `stale`: see
+/// [`stale_stages`].
+fn describe_conflict(old: &str, config: &TrainConfig, stale: Option<&[String]>) -> String {
+    let old = match toml::from_str::<TrainConfig>(old) {
+        Ok(old) => serde_json::to_value(old),
+        Err(error) => {
+            return format!(
+                "not the configuration that a training wrote: {}\n\
+                 hint: restore the file, or choose another folder with --out",
+                error.message()
+            );
+        }
+    };
+    let changes = match old.ok().zip(serde_json::to_value(config).ok()) {
         Some((old, new)) => format!(": {}", describe_json_differences(&old, &new).join("; ")),
         None => String::new(),
-    }
+    };
+    let delete = match stale {
+        Some(stages) if !stages.is_empty() => {
+            let names: Vec<String> = stages.iter().map(|name| format!("`{name}.`")).collect();
+            format!(
+                "; to train again with this configuration, delete the files whose names begin with {}",
+                names.join(" or ")
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "the checkpoints in this folder have another configuration{changes}\n\
+         hint: choose another folder with --out, or move this one; you may change any stage that has not started, and \
+         rate, warmup, clip and validate_every of the stage in progress{delete}"
+    )
 }
 
 /// Returns true if a file has this configuration, in the form that this program writes or in
@@ -75,15 +91,13 @@ fn is_same_config(path: &Path, text: &str) -> bool {
     old.is_some_and(|old| toml::to_string_pretty(&old).is_ok_and(|old| old == text))
 }
 
-/// Returns true if the configuration differs from that of the checkpoints only in unstarted stages
-/// and in the schedule of the stage in progress. A stage may fail because of its learning rate; the
-/// stages before it remain valid.
-fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
+/// Returns the stages with files that this configuration would not have written: those from the first changed one
+/// on. The stage in progress may have another schedule: a stage may fail because of its learning rate. Returns
+/// `None` if there is no checkpoint, or if more than stages differs.
+fn stale_stages(out: &Path, config: &TrainConfig, files: &[String]) -> Option<Vec<String>> {
     let old = fs::read_to_string(out.join(CONFIG_FILE)).ok();
     let old = old.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());
-    let Some(mut old) = old.filter(|_| files.iter().any(|name| is_checkpoint(name))) else {
-        return false;
-    };
+    let mut old = old.filter(|_| files.iter().any(|name| is_checkpoint(name)))?;
     let has_started = |stage: &StageConfig| {
         let prefix = format!("{}.", stage.name);
         files.iter().any(|file| file.starts_with(&prefix))
@@ -100,9 +114,17 @@ fn can_resume(out: &Path, config: &TrainConfig, files: &[String]) -> bool {
         let differs_only_in_schedule = stage_text(&old.with_schedule_of(new)) == stage_text(new);
         unchanged += usize::from(differs_only_in_schedule && !is_finished(new, out));
     }
-    let changed = old_stages[unchanged..].iter();
-    let mut changed = changed.chain(&config.stages[unchanged..]);
-    changed.all(|stage| !has_started(stage)) && text(&old) == text(config)
+    if text(&old) != text(config) {
+        return None;
+    }
+    let mut stale: Vec<String> = Vec::new();
+    let changed = old_stages[unchanged..].iter().chain(&config.stages[unchanged..]);
+    for stage in changed.filter(|stage| has_started(stage)) {
+        if !stale.contains(&stage.name) {
+            stale.push(stage.name.clone());
+        }
+    }
+    Some(stale)
 }
 
 /// Writes the hashes of the training data, or checks that the checkpoints were trained on the same data: all
@@ -262,7 +284,14 @@ mod tests {
         assert!(seed.contains("have another configuration: seed was "), "{seed}");
         fs::write(out.path().join("align.running.safetensors"), "half").unwrap();
         let started = change_error(|config| config.stages[1].data_set_proportion /= 2.0);
-        assert!(started.contains("delete the files whose"), "{started}");
+        assert!(started.contains("begin with `align.`"), "{started}");
+        // Files of later stages would not belong to the changed one.
+        assert!(finished.contains("begin with `encoder.`"), "{finished}");
+        let both = change_error(|config| config.stages[0].learning_rate /= 2.0);
+        assert!(both.contains("begin with `encoder.` or `align.`"), "{both}");
+        fs::write(out.path().join(CONFIG_FILE), "garbage").unwrap();
+        let unreadable = error_text(claim_folder(&config, out.path()));
+        assert!(unreadable.contains("not the configuration"), "{unreadable}");
     }
 
     #[test]

@@ -137,28 +137,30 @@ fn check_files(context: StageContext) -> Result<()> {
         for learner in context.stage.learners() {
             if let Some(evaluations) = EvaluationSet::open(context, learner.member)? {
                 evaluations.check_lines()?;
-                warn_prompt_style(context, evaluations.first_prompt())?;
+                let command = "acem3 data evaluations … --config CONFIG";
+                warn_prompt_style(context, evaluations.first_prompt(), command)?;
             }
         }
     }
     if context.stage.kind.learns_preferences() {
         let source = PreferenceSource::open(context)?;
         source.check()?;
-        warn_prompt_style(context, source.first_prompt())?;
+        let command = "acem3 data preferences --panel PANEL";
+        warn_prompt_style(context, source.first_prompt(), command)?;
     }
     Ok(())
 }
 
 /// Prints a note if a file's prompts differ from those of the panel in layout, in the amount of the
-/// rubric or in the chat template.
-fn warn_prompt_style(context: StageContext, prompt: &[PromptPiece]) -> Result<()> {
+/// rubric or in the chat template. `command`: creates such a file.
+fn warn_prompt_style(context: StageContext, prompt: &[PromptPiece], command: &str) -> Result<()> {
     let config = context.config;
     let text = prompt_text(prompt);
     let name = &context.stage.name;
     let note = |difference: &str, hint: &str| {
         context.progress.note_once(&format!(
             "stage {name}: the prompts of its file {difference}\n\
-             hint: {hint}, or create the file with `acem3 data preferences --panel PANEL`"
+             hint: {hint}, or create the file with `{command}`"
         ));
     };
     let layout = PromptLayout::detect(&text);

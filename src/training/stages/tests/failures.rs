@@ -18,6 +18,31 @@ fn nan_loss_fails_run_and_allows_corrected_start() {
     assert!(out.join("panel/panel.toml").is_file());
 }
 
+#[test]
+fn damaged_checkpoint_of_a_finished_stage_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path();
+    let config = supervised(1e-4, out);
+    run_to_end(&config, out);
+    let path = out.join("sft.safetensors");
+    let weights = std::fs::read(&path).unwrap();
+    let mut infinite = weights.clone();
+    let end = infinite.len() - 8;
+    infinite[end..].fill(0xff);
+    let no_weights = [&2_u64.to_le_bytes()[..], b"{}"].concat();
+    for (bytes, problem) in [(no_weights, "it has no weights"), (infinite, "are no numbers")] {
+        std::fs::remove_dir_all(out.join("panel")).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        let error = format!("{:#}", run(&config, out, &Interrupt::default()).unwrap_err());
+        for part in ["sft.safetensors: a damaged checkpoint", problem, "hint: delete it"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(!out.join("panel/panel.toml").exists());
+        std::fs::write(&path, &weights).unwrap();
+        run_to_end(&config, out);
+    }
+}
+
 /// A stage that fails late resumes at its last validation with a lower learning rate.
 #[test]
 fn stage_resumes_with_lower_learning_rate() {

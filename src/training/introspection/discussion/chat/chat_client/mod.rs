@@ -20,6 +20,7 @@ use crate::support::network::http_client::{build_client, root_cause};
 use crate::support::network::response_body::{read_body, read_error_body};
 use crate::support::network::service_url::ServiceUrl;
 use crate::support::network::url_secrets::hide_url_secrets;
+use crate::support::terminal::exit::RunFailure;
 use crate::support::text::escape_control_chars;
 use crate::training::introspection::discussion::chat::chat_flags::ChatFlags;
 
@@ -187,10 +188,11 @@ impl ChatClient {
                     Err(failure) => failure,
                 };
             if remaining == 0 {
-                bail!(
+                let failure = format!(
                     "{}: {failure}\nhint: check that the endpoint is running, then run the same command to resume",
                     self.url
                 );
+                return Err(RunFailure(failure).into());
             }
             std::thread::sleep(pause);
             pause = pause.saturating_mul(4);
