@@ -71,6 +71,19 @@ fn audit_and_judge_write_junit() {
 }
 
 #[test]
+fn run_on_other_cases_is_no_baseline() {
+    let folder = judged_folder(4);
+    folder.write_cases(&(20..24).map(valid_case).collect::<Vec<_>>());
+    assert_eq!(folder.judge("new", &[]).exit_code, 0);
+    let report = folder.run(&["report", "new", "--baseline", "out"]);
+    assert_eq!(report.exit_code, 2);
+    assert!(report.stderr.contains("nothing in common"), "{}", report.stderr);
+    let metrics = folder.run(&["metrics", "new", "--rationales", "out"]);
+    assert_eq!(metrics.exit_code, 2);
+    assert!(metrics.stderr.contains("no analysis in common"), "{}", metrics.stderr);
+}
+
+#[test]
 fn report_shows_changes_since_an_earlier_run() {
     let folder = judged_folder(12);
     let mut cases: Vec<Value> = (0..12).map(valid_case).collect();

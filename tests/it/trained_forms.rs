@@ -100,6 +100,7 @@ fn evaluations_of_another_rubric_are_refused_with_the_line() {
     assert!(train.stderr.contains("hint: set `rubric` in the table [judging]"), "{}", train.stderr);
     for (from, to, problem) in [
         ("forms = [\"pair\"]", "forms = []", "forms is empty"),
+        ("forms = [\"pair\"]", "analysis_tokens = 0", "analysis_tokens is 0, expected 1 to 8192"),
         ("\"hdceval\"", "\"none.toml\"", "no such file and no built-in rubric"),
         ("file = \"data/evaluations.jsonl\"", "file = \"none\"", "hint: "),
         (

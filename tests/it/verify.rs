@@ -62,9 +62,11 @@ fn verify_finds_edited_records_and_accepts_others() {
     );
     fs::rename(folder.path("cases"), folder.path("moved")).unwrap();
     let moved = ["verify", "pair", "--panel", "scripted:", "--seed", "2", "--cases"];
-    let moved = |path: &str| folder.run(&[&moved[..], &[path]].concat()).stdout;
-    assert!(moved("nowhere").contains("0 judged again"), "{}", moved("nowhere"));
-    assert!(moved("moved/cases.jsonl").contains("judged again (seed 2), 0 different"));
+    let moved = |path: &str| folder.run(&[&moved[..], &[path]].concat());
+    let nowhere = moved("nowhere");
+    assert_eq!(nowhere.exit_code, 2);
+    assert!(nowhere.stderr.contains("--cases nowhere: no such file or folder\nhint: "));
+    assert!(moved("moved/cases.jsonl").stdout.contains("judged again (seed 2), 0 different"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 /// Largest difference of equal values; records have four decimals.
@@ -72,6 +73,25 @@ impl<C> RunComparison<C> {
             changes: Vec::new(),
             models: Vec::new(),
         }
+    }
+}
+
+impl<C> RunComparison<C> {
+    /// Checks that the runs have a pair or response in common. `records`: the records of this run.
+    ///
+    /// # Errors
+    ///
+    /// They have none, so that nothing is compared.
+    pub fn check_common(&self, records: &Path) -> Result<()> {
+        if self.common > 0 {
+            return Ok(());
+        }
+        bail!(
+            "--baseline {}: nothing in common with {}: no case has the same id and models in both\n\
+             hint: pass an earlier run on the same cases",
+            self.records,
+            records.display()
+        )
     }
 }
 

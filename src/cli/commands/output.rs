@@ -27,7 +27,7 @@ pub(super) fn write_stdout(text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ClosedStdout.into()),
         result => result.context(RunFailure(
             "cannot write to stdout\n\
-             hint: output files are complete; run the same command to print the result again"
+             hint: run the same command again; the files that it wrote are complete"
                 .to_owned(),
         )),
     }

@@ -33,7 +33,7 @@ fn inspect_panel(args: &PanelInspectArgs, verbosity: Verbosity) -> anyhow::Resul
     let files = PanelFiles::locate(args.panel.as_deref(), &mut downloads)?;
     let inspection = inspect(&files, &Placement::cpu(), downloads)?;
     let text = match args.format {
-        OutputFormat::Text => inspection.to_text(),
+        OutputFormat::Text => escape_control_chars_in_lines(&inspection.to_text()),
         OutputFormat::Json => serde_json::to_string_pretty(&inspection)? + "\n",
     };
     write_stdout(&text)?;

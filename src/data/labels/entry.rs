@@ -178,7 +178,8 @@ fn parse_score(name: &str, text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() => Ok(value),
         _ => Err(format!(
             "column `{name}`: expected a score, found `{}`\n\
-             hint: rows with a `model` contain scores; for preferences use the columns `model_a` and `model_b`",
+             hint: rows with a `model` contain scores, or 1 for a correct response and 0 for a wrong one; for \
+             preferences use the columns `model_a` and `model_b`",
             text.trim()
         )),
     }

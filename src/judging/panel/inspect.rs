@@ -24,6 +24,7 @@ use crate::judging::panel::trunk_group::{TrunkGroup, group_members, trunk_layers
 use crate::judging::provenance::judge_digest;
 use crate::support::device::Placement;
 use crate::support::network::service_url::{ServiceUrl, UrlRules};
+use crate::support::text::escape_control_chars;
 
 /// Report about a panel.
 #[derive(Clone, Debug, Serialize)]
@@ -300,13 +301,15 @@ impl WeightSizes {
 impl Inspection {
     /// Returns the report as text.
     pub fn to_text(&self) -> String {
-        let mut text = format!("panel {}, layout {}\n", self.name, self.layout);
+        let name = escape_control_chars(&self.name);
+        let mut text = format!("panel {name}, layout {}\n", self.layout);
         // Writing to a string cannot fail.
         let rubrics: Vec<&str> = self.rubrics.keys().map(String::as_str).collect();
         if !rubrics.is_empty() {
             let _ = writeln!(text, "trained for the rubric {}", rubrics.join(", "));
         }
-        text.extend(self.warning.iter().map(|warning| format!("warning: {warning}\n")));
+        let warning = self.warning.as_deref().map(escape_control_chars);
+        text.extend(warning.map(|warning| format!("warning: {warning}\n")));
         for m in &self.members {
             let _ = write!(
                 text,

@@ -223,7 +223,7 @@ impl<'a> LabelIndex<'a> {
 fn duplicate_rating_error(entry: &LabelEntry, line: u64, subject: &str) -> String {
     format!(
         "case {}, {subject}, `{}`: already rated in line {line} by `{}`\n\
-         hint: one rating per rater; for several raters, add the column `rater`",
+         hint: remove one of the two rows; if they are of two raters, the column `rater` names them",
         entry.case,
         entry.target.key(),
         entry.rater

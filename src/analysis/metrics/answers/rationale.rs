@@ -65,6 +65,15 @@ impl AnswerSet {
                 }
             }));
         }
+        if !set.answers.is_empty() && set.answers.iter().all(|answer| answer.reference.is_none()) {
+            bail!(
+                "--rationales {}: no analysis in common with {}: no case has the same id, models and criteria in \
+                 both\n\
+                 hint: pass a run of another judge on the same cases, with the same form and rubric",
+                reference.display(),
+                path.display()
+            );
+        }
         set.runs.extend([records.state(), reference_records.state()]);
         if set.answers.is_empty() {
             bail!(

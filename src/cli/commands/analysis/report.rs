@@ -63,6 +63,7 @@ pub(crate) fn run(args: &ReportArgs, verbosity: Verbosity) -> Result<Exit> {
     let mut browser = CaseBrowser::new(&report.judges, settings.target);
     if let (Some(baseline), Some(judge)) = (&baseline, report.judges.first()) {
         let comparison = BaselineComparison::new(&judge.verdicts, baseline, args.target);
+        comparison.check_common(&judge.verdicts.path)?;
         browser.add_changes(&comparison);
         report.baseline = Some(comparison);
     }

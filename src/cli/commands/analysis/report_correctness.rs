@@ -62,11 +62,11 @@ pub(super) fn report_correctness(args: &ReportArgs, output: &ReportOutput) -> Re
         notices.print();
     }
     let mut report = GradedReport::new(judges, args.bootstrap.to_bootstrap());
-    let first = report.judges.first();
-    let changes = first
-        .zip(baseline.as_ref())
-        .map(|(judge, earlier)| GradeChanges::new(&judge.graded, earlier));
-    report.baseline = changes;
+    if let (Some(judge), Some(earlier)) = (report.judges.first(), &baseline) {
+        let changes = GradeChanges::new(&judge.graded, earlier);
+        changes.check_common(&judge.graded.path)?;
+        report.baseline = Some(changes);
+    }
     output.write(&render(args, output, &report)?)
 }
 
