@@ -1,5 +1,7 @@
 //! Lists: all responses of a case in one prompt.
 
+use std::cmp::Ordering;
+
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, valid_case};
@@ -96,9 +98,15 @@ fn table_of_lists_has_a_row_for_each_pair() {
         let number = |name: &str| cell(name).parse::<f64>().unwrap();
         let score = |i: usize| record["scores"][i].as_f64().unwrap();
         assert_eq!([cell("model_a"), cell("model_b")], [models[a], models[b]]);
-        assert_eq!([number("final_a"), number("final_b")], [score(a), score(b)]);
-        let order = if score(a) > score(b) { ">" } else { "<" };
-        assert!(cell("order") == if score(a) == score(b) { "=" } else { order }, "{row:?}");
+        for (column, i) in [("final_a", a), ("final_b", b)] {
+            assert!((number(column) - score(i)).abs() < 1e-9, "{row:?}");
+        }
+        let order = match score(a).total_cmp(&score(b)) {
+            Ordering::Greater => ">",
+            Ordering::Equal => "=",
+            Ordering::Less => "<",
+        };
+        assert_eq!(cell("order"), order, "{row:?}");
         assert_eq!(cell("label"), ">");
         assert!(cell("answer_b").starts_with(models[b]), "{row:?}");
         assert!(number("words_a") > 0.0 && number("accuracy_a") <= 5.0, "{row:?}");
