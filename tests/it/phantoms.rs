@@ -89,11 +89,11 @@ fn assert_final_score_follows_rule(response: &WrittenResponse) {
 /// Checks that the analysis of factual accuracy states the fact of the scene, and claims only what
 /// the response contains.
 fn assert_analysis_matches_facts(phantom: &Phantom, response: &WrittenResponse) {
-    const FORMAT: &str = "expected `Claims …; the image shows …: …`";
+    const FORMAT: &str = "expected `The image shows …; the response claims …: …`";
     let analysis = &response.ratings[4].1.analysis;
-    let rest = analysis.strip_prefix("Claims ").expect(FORMAT);
-    let (claimed, truth) = rest.split_once("; the image shows ").expect(FORMAT);
-    let (truth, agreement) = truth.split_once(": ").expect(FORMAT);
+    let rest = analysis.strip_prefix("The image shows ").expect(FORMAT);
+    let (truth, claimed) = rest.split_once("; the response claims ").expect(FORMAT);
+    let (claimed, agreement) = claimed.split_once(": ").expect(FORMAT);
     let answers: BTreeSet<String> = phantom
         .scene
         .all_questions()

@@ -6,7 +6,7 @@ use acem3_experts::{Aspect, Criterion};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::phantoms::text::response_writer::{self, claim_text, finding_range};
+use crate::data::phantoms::text::response_writer::{self, claim_range, finding_range};
 use crate::data::phantoms::text::rules::analysis_for_score;
 use crate::data::phantoms::{ExactRating, WrittenResponse};
 
@@ -62,8 +62,8 @@ pub(crate) struct RatingExample {
     pub(crate) analysis: String,
     /// Score, 0 to 5.
     pub(crate) score: u8,
-    /// False if the finding is deliberately wrong. A wrong finding has no loss. The claim, the
-    /// agreement and the score have a loss, so that a score can contradict a doubtful finding.
+    /// False if the finding has no loss: it is deliberately wrong, repeats another one, or neither response
+    /// agrees with it. The claim, the agreement and the score have a loss.
     pub(crate) trains_finding: bool,
 }
 
@@ -144,8 +144,9 @@ impl PairExample {
     /// may then be wrong. An analysis without a finding stays as it is.
     pub(crate) fn take_finding_from_claim(&mut self, response: usize) {
         let claimed = self.responses.get(response).and_then(ResponseExample::factual_rating);
-        let Some(claim) =
-            claimed.and_then(|rating| claim_text(&rating.analysis)).map(str::to_owned)
+        let Some(claim) = claimed
+            .and_then(|rating| rating.analysis.get(claim_range(&rating.analysis)?))
+            .map(str::to_owned)
         else {
             return;
         };
@@ -153,7 +154,7 @@ impl PairExample {
             if let Some(rating) = response.rating_mut(Criterion::FACTUAL_ACCURACY)
                 && let Some(finding) = finding_range(&rating.analysis)
             {
-                rating.analysis.replace_range(finding, &format!(" {claim}"));
+                rating.analysis.replace_range(finding, &claim);
             }
         }
     }

@@ -184,7 +184,7 @@ mod tests {
         config.reward_tokens = toml::from_str(tokens).unwrap();
         let texts = [
             "left kidney",
-            " Claims left kidney; the image shows it: they agree.\n",
+            " The image shows left kidney; the response claims it: they agree.\n",
             "Score: 0 1 2 3 4 5",
         ];
         let texts = texts.iter().cycle().take(300).map(|t| (*t).to_owned());
@@ -195,7 +195,9 @@ mod tests {
         for text in [" left kidney", "LEFT KIDNEY", "left kidney"] {
             assert_eq!(tokenizer.encode_quoted(text).unwrap(), claim, "{text}");
         }
-        let analysis = tokenizer.encode_quoted(" Claims left kidney; the image shows it").unwrap();
+        let analysis = tokenizer
+            .encode_quoted(" The image shows left kidney; the response claims it")
+            .unwrap();
         assert!(analysis.windows(2).any(|two| two == claim));
         assert_eq!(tokenizer.decode(&claim).unwrap(), " left kidney");
         let [line_break] = tokenizer.encode_quoted("\n").unwrap()[..] else {

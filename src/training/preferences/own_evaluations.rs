@@ -81,20 +81,20 @@ mod tests {
     #[test]
     fn wrong_evaluations_are_rejected_in_both_orders() {
         let correct = ratings([
-            ("Claims a; the image shows a: they agree.", 5),
-            ("Claims b; the image shows a: they differ.", 1),
+            ("The image shows a; the response claims a: they agree.", 5),
+            ("The image shows a; the response claims b: they differ.", 1),
         ]);
         let lower = ratings([
-            ("claims a; the image shows a: they agree.", 5),
-            ("claims b; the image shows a: they differ.", 1),
+            ("the image shows a; the response claims a: they agree.", 5),
+            ("the image shows a; the response claims b: they differ.", 1),
         ]);
         let score = ratings([
-            ("claims a; the image shows a: they agree.", 4),
-            ("claims b; the image shows a: they differ.", 1),
+            ("the image shows a; the response claims a: they agree.", 4),
+            ("the image shows a; the response claims b: they differ.", 1),
         ]);
         let finding = ratings([
-            ("claims a; the image shows c: they agree.", 5),
-            ("claims b; the image shows a: they differ.", 1),
+            ("the image shows c; the response claims a: they agree.", 5),
+            ("the image shows a; the response claims b: they differ.", 1),
         ]);
         assert!(!is_wrong(&lower, &correct) && is_wrong(&score, &correct));
         assert!(is_wrong(&finding, &correct) && !is_wrong(&finding[..1].to_vec(), &correct));

@@ -1,6 +1,8 @@
 //! Writes a response from a claim and defects, together with its exact evaluation. Used for
 //! phantoms and for real data.
 
+use std::ops::Range;
+
 use acem3_experts::{Aspect, Criterion};
 use rand::RngCore;
 
@@ -186,8 +188,11 @@ fn criterion_analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: b
     }
 }
 
-/// Returns the analysis for factual accuracy: the claim, the content of the image, and their
+/// Returns the analysis for factual accuracy: the content of the image, the claim, and their
 /// agreement according to `score`.
+///
+/// The finding comes first. After a claim, a panel that is not sure tends to write another answer as the
+/// finding, and then each presentation order has a finding of its own.
 pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
     let agreement = match score {
         0 => "nothing to compare",
@@ -195,30 +200,31 @@ pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
         5 => "they agree",
         _ => "they agree in part",
     };
-    format!("{CLAIM_HEADING}{claimed}{FINDING_SEPARATOR} {shown}: {agreement}.")
+    format!("The {FINDING_HEADING} {shown}{CLAIM_SEPARATOR} {claimed}: {agreement}.")
 }
 
-/// Beginning of an analysis of factual accuracy. The claim follows it.
-const CLAIM_HEADING: &str = "Claims ";
+/// Beginning of an analysis of factual accuracy, after its article. The finding follows it.
+const FINDING_HEADING: &str = "image shows";
 
-/// Separator between the claim and the finding in an analysis of factual accuracy.
-pub const FINDING_SEPARATOR: &str = "; the image shows";
+/// Separator between the finding and the claim in an analysis of factual accuracy.
+const CLAIM_SEPARATOR: &str = "; the response claims";
 
 /// Returns the range of the finding (the content of the image) in an analysis of factual accuracy.
-pub fn finding_range(analysis: &str) -> Option<std::ops::Range<usize>> {
-    let end = analysis.rfind(':')?;
-    let start = analysis.get(..end)?.find(FINDING_SEPARATOR)? + FINDING_SEPARATOR.len();
-    Some(start..end)
+pub fn finding_range(analysis: &str) -> Option<Range<usize>> {
+    let start = analysis.find(FINDING_HEADING)? + FINDING_HEADING.len();
+    Some(start..start + analysis.get(start..)?.find(CLAIM_SEPARATOR)?)
 }
 
-/// Returns the part of an analysis of factual accuracy that states the claim: "Claims left side".
-pub fn claim_statement(analysis: &str) -> Option<&str> {
-    analysis.get(..finding_range(analysis)?.start - FINDING_SEPARATOR.len())
+/// Returns the range of the claim in an analysis of factual accuracy.
+pub fn claim_range(analysis: &str) -> Option<Range<usize>> {
+    let start = finding_range(analysis)?.end + CLAIM_SEPARATOR.len();
+    Some(start..start + analysis.get(start..)?.rfind(':')?)
 }
 
-/// Returns the claim in an analysis of factual accuracy: "left side".
-pub fn claim_text(analysis: &str) -> Option<&str> {
-    claim_statement(analysis)?.strip_prefix(CLAIM_HEADING)
+/// Returns an analysis of factual accuracy without its finding: "The response claims left side: they
+/// differ."
+pub fn without_finding(analysis: &str) -> Option<String> {
+    analysis.get(finding_range(analysis)?.end..)?.strip_prefix("; ").map(capitalize)
 }
 
 /// Returns the final rating: the lowest score, with one point added to scores of expression
@@ -256,7 +262,7 @@ mod tests {
         assert_eq!(written.score(Criterion::FACTUAL_ACCURACY), 1);
         assert_eq!(
             written.ratings[4].1.analysis,
-            "Claims left; the image shows right: they differ."
+            "The image shows right; the response claims left: they differ."
         );
         assert_eq!(written.conclusion.analysis, "Weakest: Factual Accuracy 1.");
         assert_eq!(written.conclusion.score, 1);
@@ -278,7 +284,7 @@ mod tests {
         assert!(!written.text.contains("liver"));
         assert_eq!(
             written.ratings[4].1.analysis,
-            "Claims nothing; the image shows right: nothing to compare."
+            "The image shows right; the response claims nothing: nothing to compare."
         );
         assert_eq!(written.score(Criterion::ADDRESSING_MULTIPLE_CONCERNS), 0);
         assert_eq!(written.conclusion.score, 0);

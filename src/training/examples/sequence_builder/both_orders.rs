@@ -15,8 +15,8 @@ use crate::training::examples::prompt_completion::{CommonPrefix, PromptCompletio
 const CONSISTENCY_WEIGHT: f32 = 4.0;
 
 /// Beginning of a completion: the factual analysis of the first response, up to the finding.
-struct ClaimAndFinding {
-    /// Tokens with their loss weights. Only those of the claim have a loss.
+struct FirstFinding {
+    /// Tokens with their loss weights. Those of the finding have none.
     tokens: Vec<(u32, f32)>,
     /// Tokens of the finding, with which `tokens` ends.
     finding: Vec<u32>,
@@ -34,7 +34,7 @@ impl SequenceBuilder {
         let exchanged = pair.exchanged();
         let (mut completions, mut findings) = (Vec::new(), Vec::new());
         for shown in [pair, &exchanged] {
-            let Some(start) = self.claim_and_finding(shown)? else { return Ok(None) };
+            let Some(start) = self.first_finding(shown)? else { return Ok(None) };
             let prompt = self.build_prompt(medical_knowledge(), shown, shown)?;
             completions.push(PromptCompletion { prompt, completion: start.tokens });
             findings.push(start.finding);
@@ -53,21 +53,21 @@ impl SequenceBuilder {
 
     /// Returns the beginning of the completion about a pair, up to the first finding. Returns `None` if the
     /// first analysis has no finding.
-    fn claim_and_finding(&self, pair: &PairExample) -> Result<Option<ClaimAndFinding>> {
+    fn first_finding(&self, pair: &PairExample) -> Result<Option<FirstFinding>> {
         let ratings = pair.aspect_ratings(Aspect::MEDICAL_KNOWLEDGE);
         let Some(rating) = ratings.first() else { return Ok(None) };
         let text = render_free_text(&rating.analysis);
         let Some(range) = finding_range(&text) else { return Ok(None) };
-        let claim_len = self.tokenizer.encode_quoted(&text[..range.start])?.len();
+        let heading_len = self.tokenizer.encode_quoted(&text[..range.start])?.len();
         let quoted = self.tokenizer.encode_quoted(&text[..range.end])?;
-        let finding: Vec<u32> = quoted.iter().skip(claim_len).copied().collect();
+        let finding: Vec<u32> = quoted.iter().skip(heading_len).copied().collect();
         let mut tokens = Vec::new();
         for step in &self.formats[medical_knowledge()].tokens {
             let TokenStep::Literal(literal) = step else { break };
             tokens.extend(literal.iter().map(|token| (*token, 0.0)));
         }
-        let weight = |i| if i < claim_len { FACTUAL_TOKEN_WEIGHT } else { 0.0 };
+        let weight = |i| if i < heading_len { FACTUAL_TOKEN_WEIGHT } else { 0.0 };
         tokens.extend(quoted.into_iter().enumerate().map(|(i, token)| (token, weight(i))));
-        Ok((!finding.is_empty()).then_some(ClaimAndFinding { tokens, finding }))
+        Ok((!finding.is_empty()).then_some(FirstFinding { tokens, finding }))
     }
 }

@@ -140,7 +140,8 @@ fn wrong_finding_has_no_loss() {
     let (_, builder) = embedded_builder();
     let rating = RatingExample {
         criterion: Some(Criterion::FACTUAL_ACCURACY),
-        analysis: "Claims left side; the image shows right side: they differ.".to_owned(),
+        analysis: "The image shows right side; the response claims left side: they differ."
+            .to_owned(),
         score: 1,
         trains_finding: false,
     };
@@ -152,7 +153,7 @@ fn wrong_finding_has_no_loss() {
     };
     let text = text_of_tokens(true);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(text, "claims left side; the image shows: they differ. 1");
+    assert_eq!(text, "the image shows; the response claims left side: they differ. 1");
     assert!(text_of_tokens(false).contains("right side"));
 }
 
@@ -171,8 +172,8 @@ fn only_the_second_time_a_text_is_copied_has_a_loss() {
     }
 }
 
-/// Both branches continue the prompt of one presentation order with the claim of its first response, and are
-/// compared at every token of the finding.
+/// Both branches continue the prompt of one presentation order with the first finding, and are compared at
+/// every token of the finding.
 #[test]
 fn both_orders_are_compared_at_the_finding() {
     let (config, builder) = embedded_builder();
@@ -180,8 +181,8 @@ fn both_orders_are_compared_at_the_finding() {
     let images = ImagePreparation::of_training(&config).unwrap();
     let mut pair = phantom_examples::pair_example(1, 2, &images, &mut rng).unwrap();
     let texts = [
-        "Claims left side; the image shows upper right side: they differ.",
-        "Claims lower right side; the image shows upper right side: they agree.",
+        "The image shows upper right side; the response claims left side: they differ.",
+        "The image shows upper right side; the response claims lower right side: they agree.",
     ];
     let rating = |response: &mut ResponseExample, text: &str| {
         let mut ratings = response.ratings.iter_mut();
@@ -202,7 +203,7 @@ fn both_orders_are_compared_at_the_finding() {
             (0..sequence.len()).filter(|i| [0, own].contains(&sequence.branches[*i])).collect();
         let tokens: Vec<u32> = context.iter().map(|i| sequence.tokens[*i]).collect();
         let rated = shown.responses[0].factual_rating().unwrap();
-        let start = rated.analysis.split(':').next().unwrap().to_lowercase();
+        let start = rated.analysis.split(';').next().unwrap().to_lowercase();
         assert!(decode(&tokens).ends_with(&start), "{}", decode(&tokens));
         // The tokens before each token of the finding: "shows", "upper", "right".
         let sources = sequence.equal_predictions.iter().map(|equal| equal.source_indices[branch]);
@@ -218,11 +219,14 @@ fn both_orders_are_compared_at_the_finding() {
     assert_eq!(
         claimed.responses.each_ref().map(finding),
         [
-            "Claims left side; the image shows lower right side: they differ.",
-            "Claims lower right side; the image shows lower right side: they agree.",
+            "The image shows lower right side; the response claims left side: they differ.",
+            "The image shows lower right side; the response claims lower right side: they agree.",
         ]
     );
-    rating(&mut pair.responses[0], "Claims left side; the image shows left side: they agree.");
+    rating(
+        &mut pair.responses[0],
+        "The image shows left side; the response claims left side: they agree.",
+    );
     assert!(builder.build_both_orders(&pair).unwrap().is_none(), "different findings");
     rating(&mut pair.responses[0], "States nothing.");
     assert!(builder.build_both_orders(&pair).unwrap().is_none(), "no finding");

@@ -1,5 +1,6 @@
 //! Pairs of responses to a question of a data set, with correct evaluations.
 
+use acem3_experts::Criterion;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
@@ -22,6 +23,8 @@ use crate::training::examples::sources::unrelated_answers::unrelated_answer;
 const MODEL_RESPONSES_RATE: f64 = 0.1;
 /// Probability that both responses are equal, either correct or wrong.
 const EQUAL_RESPONSES_RATE: f64 = 0.15;
+/// Probability that both responses are wrong and, in most of these pairs, differ.
+const BOTH_WRONG_RATE: f64 = 0.1;
 /// Probability that a response of a pair with long answers is long. Otherwise it is the bare answer.
 const LONG_RATE: f64 = 0.8;
 /// Proportion of long answers that state nothing.
@@ -107,6 +110,7 @@ impl DatasetExamples {
         rng: &mut ChaCha8Rng,
     ) -> Option<PairExample> {
         let answers = self.answers(item, mixture, rng)?;
+        let has_right_answer = answers.iter().any(|answer| answer.is_correct);
         let is_long = is_chosen(mixture.long_answers, rng);
         let is_bare = rng.random_bool(0.5);
         let responses = answers.map(|answer| {
@@ -126,6 +130,12 @@ impl DatasetExamples {
             {
                 corrupt_finding(&mut response, &claim.short, &other.to_lowercase());
             }
+            // The panel learns to compare with such findings, and not to expect them.
+            if !has_right_answer
+                && let Some(rating) = response.rating_mut(Criterion::FACTUAL_ACCURACY)
+            {
+                rating.trains_finding = false;
+            }
             response
         });
         Some(PairExample {
@@ -135,23 +145,20 @@ impl DatasetExamples {
         })
     }
 
-    /// Samples the answers of a pair: the right one and a wrong one, or one of them twice.
+    /// Samples the answers of a pair: the right one and a wrong one, one of them twice, or two wrong ones.
     fn answers(
         &self,
         item: &DatasetItem,
         mixture: PairMixture,
         rng: &mut ChaCha8Rng,
     ) -> Option<[Answer; 2]> {
-        let mut wrong = self.distractors.sample(item, rng)?;
-        if is_chosen(mixture.unrelated_answers, rng) {
-            wrong = unrelated_answer(rng);
-        } else if is_chosen(mixture.other_answers, rng)
-            && let Some(other) = self.distractors.sample_of_type(item, rng)
-        {
-            wrong = other;
-        }
-        let right = Answer { text: item.answer.clone(), is_correct: true };
-        let mut answers = [right, Answer { text: wrong, is_correct: false }];
+        let wrong = self.wrong_answer(item, mixture, rng)?;
+        let first = if rng.random_bool(BOTH_WRONG_RATE) {
+            self.wrong_answer(item, mixture, rng)?
+        } else {
+            Answer { text: item.answer.clone(), is_correct: true }
+        };
+        let mut answers = [first, wrong];
         if rng.random_bool(EQUAL_RESPONSES_RATE) {
             let answer = answers[usize::from(rng.random_bool(0.5))].clone();
             answers = [answer.clone(), answer];
@@ -160,6 +167,24 @@ impl DatasetExamples {
             answers.reverse();
         }
         Some(answers)
+    }
+
+    /// Samples a wrong answer.
+    fn wrong_answer(
+        &self,
+        item: &DatasetItem,
+        mixture: PairMixture,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<Answer> {
+        let mut text = self.distractors.sample(item, rng)?;
+        if is_chosen(mixture.unrelated_answers, rng) {
+            text = unrelated_answer(rng);
+        } else if is_chosen(mixture.other_answers, rng)
+            && let Some(other) = self.distractors.sample_of_type(item, rng)
+        {
+            text = other;
+        }
+        Some(Answer { text, is_correct: false })
     }
 
     /// Writes a long response. A few state nothing, or contradict themselves.

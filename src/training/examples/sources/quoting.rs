@@ -173,6 +173,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
+    use crate::data::phantoms::text::response_writer::{claim_range, finding_range};
 
     #[test]
     fn claims_quote_responses_and_agree_with_equal_findings() {
@@ -188,11 +189,11 @@ mod tests {
             for (i, response) in pair.responses.iter().enumerate() {
                 let rating = response.factual_rating().unwrap();
                 let text = response.text.to_lowercase();
-                let rest = rating.analysis.strip_prefix(&format!("Claims {text}")).unwrap();
-                let agrees = rest.starts_with(&format!(
-                    "{} {text}: they agree",
-                    response_writer::FINDING_SEPARATOR
-                ));
+                let analysis = &rating.analysis;
+                let [finding, claim] = [finding_range, claim_range]
+                    .map(|range| analysis[range(analysis).unwrap()].trim_start());
+                assert_eq!(claim, text, "{analysis}");
+                let agrees = finding == text;
                 assert_eq!(rating.score == 5, agrees, "{}", rating.analysis);
                 assert_eq!(rating.trains_finding, i == 1);
                 *(if agrees { &mut agreeing } else { &mut differing }) += 1;

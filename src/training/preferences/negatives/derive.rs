@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn ratings() -> EvaluationRatings {
-        let finding = "Claims left; the image shows right: they differ.";
+        let finding = "The image shows right; the response claims left: they differ.";
         [(finding, 1), ("Safe.", 5), ("Claims right.", 5), ("Safe.", 5)]
             .map(|(text, score)| (text.to_owned(), score))
             .into()
@@ -314,7 +314,7 @@ mod tests {
         let [worse] = &derive_with_seeds(Negative::ReferenceRemoval, 1)[..] else {
             panic!("expected one negative");
         };
-        assert_eq!(worse[0].0, "Claims left: they differ.");
+        assert_eq!(worse[0].0, "The response claims left: they differ.");
         assert_eq!(worse[1..], ratings()[1..]);
     }
 

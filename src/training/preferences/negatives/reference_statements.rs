@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::data::phantoms::text::response_writer::{claim_statement, finding_range};
+use crate::data::phantoms::text::response_writer::without_finding;
 
 /// Names of the reference.
 static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -76,12 +76,6 @@ pub(super) fn without_reference(
     }
     let shortened = kept_sentences.join(" ");
     (removed && shortened.chars().any(char::is_alphanumeric)).then_some(shortened)
-}
-
-/// Returns a phantom's factual analysis without the part that describes the image.
-fn without_finding(analysis: &str) -> Option<String> {
-    let finding = finding_range(analysis)?;
-    Some(format!("{}{}", claim_statement(analysis)?, analysis.get(finding.end..)?))
 }
 
 /// Sentence without its end, and the end without white space.
@@ -211,9 +205,9 @@ mod tests {
         check("Clear and polite.", "Right lung", "Left.", None);
         let unnamed = without_reference("Good, whereas the ground truth differs.", None, None);
         assert_eq!(unnamed.as_deref(), Some("Good."));
-        let finding =
-            without_reference("Claims left; the image shows right: they differ.", None, None);
-        assert_eq!(finding.as_deref(), Some("Claims left: they differ."));
+        let finding = "The image shows right; the response claims left: they differ.";
+        let finding = without_reference(finding, None, None);
+        assert_eq!(finding.as_deref(), Some("The response claims left: they differ."));
         assert_eq!(without_reference("3.5 cm é; ü", Some("—"), None), None);
     }
 }

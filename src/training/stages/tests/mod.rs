@@ -19,6 +19,7 @@ use crate::training::{TrainConfig, TrainPaths, TrainingProgress, train};
 
 mod adapters;
 mod bf16;
+mod dataset_pairs;
 mod evaluation_file;
 mod failures;
 mod frozen_cache;
