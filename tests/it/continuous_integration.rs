@@ -73,7 +73,11 @@ fn audit_and_judge_write_junit() {
 #[test]
 fn run_on_other_cases_is_no_baseline() {
     let folder = judged_folder(4);
-    folder.write_cases(&(20..24).map(valid_case).collect::<Vec<_>>());
+    let mut cases: Vec<Value> = (0..4).map(valid_case).collect();
+    for case in &mut cases {
+        case["id"] = json!(format!("other-{}", case["id"].as_str().unwrap()));
+    }
+    folder.write_cases(&cases);
     assert_eq!(folder.judge("new", &[]).exit_code, 0);
     let report = folder.run(&["report", "new", "--baseline", "out"]);
     assert_eq!(report.exit_code, 2);

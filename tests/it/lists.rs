@@ -78,8 +78,14 @@ fn verdicts_on_lists_have_pairs_and_triples() {
 
 #[test]
 fn table_of_lists_has_a_row_for_each_pair() {
-    let folder = Folder::with_cases(3);
-    folder.write_cases(&(0..3).map(case_of_four).collect::<Vec<_>>());
+    let folder = Folder::with_cases(4);
+    let mut cases: Vec<Value> = (0..4).map(case_of_four).collect();
+    cases[2]["responses"].as_array_mut().unwrap().truncate(2);
+    cases[2]["labels"] = json!({"final": [4, 3]});
+    let response = |i: usize| json!({"model": format!("m{i}"), "text": format!("text {i}")});
+    cases[3]["responses"] = Value::Array((0..9).map(response).collect());
+    cases[3].as_object_mut().unwrap().remove("labels");
+    folder.write_cases(&cases);
     folder.judge("out", &["--form", "list"]);
     let report = folder.run(&["report", "out", "--out", "table.csv"]);
     assert_eq!(report.exit_code, 0, "{}", report.stderr);
@@ -88,15 +94,16 @@ fn table_of_lists_has_a_row_for_each_pair() {
     let mut lines = table.lines();
     let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows.len(), 3 * 6);
+    // The list of nine responses is unscored and has one row.
+    let counts = [",judged,", ",unscored,"].map(|status| table.matches(status).count());
+    assert_eq!(counts, [6 + 6 + 1, 1], "{table}");
     let models = ["alpha", "beta", "gamma", "delta"];
-    let places = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
-    for (row, (record, (a, b))) in
-        rows.iter().zip(records.iter().flat_map(|r| places.map(|places| (r, places))))
-    {
+    let places = |n: usize| (0..n).flat_map(move |a| (a + 1..n).map(move |b| (a, b)));
+    let judged = [(0, 4), (1, 4), (2, 2)].map(|(i, n)| places(n).map(move |pair| (i, pair)));
+    for (row, (record, (a, b))) in rows.iter().zip(judged.into_iter().flatten()) {
         let cell = |name: &str| row[columns.iter().position(|c| *c == name).unwrap()];
         let number = |name: &str| cell(name).parse::<f64>().unwrap();
-        let score = |i: usize| record["scores"][i].as_f64().unwrap();
+        let score = |i: usize| records[record]["scores"][i].as_f64().unwrap();
         assert_eq!([cell("model_a"), cell("model_b")], [models[a], models[b]]);
         for (column, i) in [("final_a", a), ("final_b", b)] {
             assert!((number(column) - score(i)).abs() < 1e-9, "{row:?}");
@@ -109,7 +116,7 @@ fn table_of_lists_has_a_row_for_each_pair() {
         assert_eq!(cell("order"), order, "{row:?}");
         assert_eq!(cell("label"), ">");
         assert!(cell("answer_b").starts_with(models[b]), "{row:?}");
-        assert!(number("words_a") > 0.0 && number("accuracy_a") <= 5.0, "{row:?}");
+        assert!(number("words_a") > 0.0 && number("factual_accuracy_a") <= 5.0, "{row:?}");
     }
 }
 

@@ -55,6 +55,12 @@ struct Verification<'a> {
 
 /// Runs the command.
 pub(super) fn run(args: &VerifyArgs, verbosity: Verbosity) -> Result<Exit> {
+    if let Some(path) = args.cases.as_ref().filter(|path| !path.exists()) {
+        bail!(
+            "--cases {}: no such file or folder\nhint: pass the cases of the run, or omit --cases",
+            path.display()
+        );
+    }
     let folder = run_folder(&args.records);
     let request =
         CheckRequest { folder, sample: args.sample, seed: args.seed, view: args.dicom.to_view() };
@@ -115,12 +121,6 @@ fn judge_sample(
     }
     let source = &checked.manifest.source;
     let recorded = || PathBuf::from(source.absolute.as_ref().unwrap_or(&source.path));
-    if let Some(path) = args.cases.as_ref().filter(|path| !path.exists()) {
-        bail!(
-            "--cases {}: no such file or folder\nhint: pass the cases of the run, or omit --cases",
-            path.display()
-        );
-    }
     let cases = args.cases.clone().unwrap_or_else(recorded);
     let images = SampledImages::new(&cases, args.dicom.to_view(), &checked.sample);
     let tolerance = Tolerance {

@@ -54,7 +54,7 @@ pub struct CaseSource {
 }
 
 impl CaseSource {
-    /// Returns notes on how imported files are read, and a note for each ignored field whose name is
+    /// Returns notes on how files are read and on repeated answers, and one for each ignored field whose name is
     /// near that of a field which the case lacks. Looks at the cases so far, and at the first ones
     /// of one file in advance. Each note is returned once.
     pub fn take_field_notes(&mut self) -> Vec<String> {

@@ -107,13 +107,9 @@ impl KnowledgeIndex {
         };
         let (schema, fields) = create_schema();
         let engine = folder.join(ENGINE_FOLDER);
-        check_lengths(&engine).with_context(damaged)?;
-        let directory = MmapDirectory::open(engine).with_context(damaged)?;
+        let directory = MmapDirectory::open(&engine).with_context(damaged)?;
         let index = Index::open(ReadOnlyDirectory(directory)).with_context(damaged)?;
-        let changed = index.validate_checksum().with_context(damaged)?;
-        if let Some(file) = changed.iter().min() {
-            bail!("{} changed: {}", file.display(), damaged());
-        }
+        check_files(&engine, &index).with_context(damaged)?;
         if index.schema() != schema {
             bail!("{}", damaged());
         }
@@ -194,14 +190,21 @@ impl KnowledgeIndex {
     }
 }
 
-/// Checks that each file of the search engine has room for its footer. The engine panics on shorter ones.
-fn check_lengths(engine: &Path) -> Result<()> {
+/// Compares the files of the search engine with the checksums in their footers. The engine panics on files that are
+/// shorter than a footer.
+fn check_files(engine: &Path, index: &Index) -> Result<()> {
     for entry in std::fs::read_dir(engine)? {
         let entry = entry?;
         let (name, length) = (entry.file_name(), entry.metadata()?.len());
-        let is_plain = Path::new(&name).extension().is_none_or(|e| e == "json" || e == "lock");
-        if !is_plain && length < MIN_FILE_BYTES {
+        let name = Path::new(&name);
+        if name.extension().is_none_or(|e| e == "json" || e == "lock") {
+            continue;
+        }
+        if length < MIN_FILE_BYTES {
             bail!("{} has only {length} bytes", name.display());
+        }
+        if !index.directory().validate_checksum(name)? {
+            bail!("{} changed after it was written", name.display());
         }
     }
     Ok(())

@@ -62,8 +62,8 @@ pub(crate) struct RatingExample {
     pub(crate) analysis: String,
     /// Score, 0 to 5.
     pub(crate) score: u8,
-    /// False if the finding has no loss: it is deliberately wrong, repeats another one, or neither response
-    /// agrees with it. The claim, the agreement and the score have a loss.
+    /// False if the finding has no loss: it is deliberately wrong, repeats another one, or no response of the
+    /// pair is right. The claim, the agreement and the score have a loss.
     pub(crate) trains_finding: bool,
 }
 

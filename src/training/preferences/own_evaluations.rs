@@ -53,13 +53,14 @@ impl OwnEvaluations {
 }
 
 /// Returns true if a score or a finding of an evaluation differs from the correct one. Other words for
-/// the same are not wrong.
+/// the same are not wrong. Panels that were trained on other texts may state no finding.
 fn is_wrong(own: &EvaluationRatings, correct: &EvaluationRatings) -> bool {
     let finding = |analysis: &str| {
         finding_range(analysis).and_then(|range| analysis.get(range)).map(str::to_lowercase)
     };
     let differs = own.iter().zip(correct).any(|((own, score), (correct, correct_score))| {
-        score != correct_score || finding(own) != finding(correct)
+        let findings = finding(own).zip(finding(correct));
+        score != correct_score || findings.is_some_and(|(own, correct)| own != correct)
     });
     own.len() == correct.len() && differs
 }
@@ -97,6 +98,9 @@ mod tests {
             ("the image shows a; the response claims b: they differ.", 1),
         ]);
         assert!(!is_wrong(&lower, &correct) && is_wrong(&score, &correct));
+        let earlier =
+            ratings([("claims a; the image shows a: they agree.", 5), ("they differ.", 1)]);
+        assert!(!is_wrong(&earlier, &correct));
         assert!(is_wrong(&finding, &correct) && !is_wrong(&finding[..1].to_vec(), &correct));
         let case = |orders: [Option<&EvaluationRatings>; 2]| {
             let members = vec![orders.map(Option::<&EvaluationRatings>::cloned)];

@@ -202,9 +202,9 @@ fn judges_as_adviser_and_reviewer_agree_by_their_verdicts() {
         }
     }
     let rounds: Value = serde_json::from_str(&folder.read("rounds/rounds.json")).unwrap();
-    // The reviewer agrees with one suggestion, and contradicts another.
+    // The reviewer agrees with two suggestions, and contradicts another.
     assert_eq!(
-        [1, 1],
+        [2, 1],
         ["by_adviser", "left"].map(|name| rounds["rounds"][0][name].as_u64().unwrap())
     );
     assert_eq!(rounds["rounds"].as_array().unwrap().len(), 2);
@@ -237,8 +237,11 @@ fn flags_without_effect_are_rejected() {
     assert!(with(&["--reviewer-model", "m"]).contains("--reviewer-model: has no effect"));
     let reviewer = ["--reviewer", "http://127.0.0.1:9/v1"];
     assert!(with(&reviewer).contains("with --reviewer-model"));
-    let unreachable = with(&[&reviewer[..], &["--reviewer-model", "m"]].concat());
-    assert!(unreachable.contains("--reviewer"), "{unreachable}");
+    let named = [&records[..], &reviewer, &["--reviewer-model", "m", "--out", "rounds"]].concat();
+    let unreachable = folder.run(&[&COMMAND[..], &named].concat());
+    assert_eq!(unreachable.exit_code, 4, "{}", unreachable.stderr);
+    assert!(unreachable.stderr.contains("--reviewer"), "{}", unreachable.stderr);
+    assert!(!folder.path("rounds").exists(), "{}", unreachable.stderr);
     let heads = "\n[[stages]]\nname = \"h\"\nkind = \"heads\"\nsteps = 1\nbatch = 2\nrate = 1e-3\n";
     let config = folder.read("train.toml");
     folder.write("train.toml", &format!("{config}{heads}"));

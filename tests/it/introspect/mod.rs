@@ -240,17 +240,18 @@ fn endpoint_retries_include_labels() {
 #[test]
 fn unusable_endpoints_are_rejected_before_training() {
     let folder = training_folder();
-    let error_of = |url: &str, more: &[&str]| {
+    let error_with = |exit_code: i32, url: &str, more: &[&str]| {
         let out = ["--rounds", "1", "--out", "rounds", "--model", "m", "--adviser", url];
         let mut command = folder.command(&[&COMMAND[..], &out, more].concat());
         let output = command.env("OPENAI_API_KEY", "sk-k3y-1234").output().unwrap();
         let output = crate::folder::program_output(&output);
-        assert_eq!(output.exit_code, 2, "{url}: {}", output.stderr);
+        assert_eq!(output.exit_code, exit_code, "{url}: {}", output.stderr);
         assert!(!folder.path("rounds").exists(), "{url}: {}", output.stderr);
         assert!(!output.stderr.contains("k3y"), "{url}: {}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{url}: {}", output.stderr);
         output.stderr
     };
+    let error_of = |url: &str, more: &[&str]| error_with(2, url, more);
     for status in ["401 X", "403 X", "404 X", "302 X\r\nLocation: http://127.0.0.1:9/"] {
         let url = start_server(move |stream| {
             let body = "bad key sk-k3y-1234\u{1b}[2J";
@@ -264,7 +265,7 @@ fn unusable_endpoints_are_rejected_before_training() {
         stream.write_all(b"HTTP/1.1 400 X\r\nContent-Length: 13\r\n\r\nunknown model")
     });
     assert!(error_of(&rejected, &[]).contains("status 400: unknown model"));
-    let unreachable = error_of("http://127.0.0.1:9/v1", &[]);
+    let unreachable = error_with(4, "http://127.0.0.1:9/v1", &[]);
     assert!(unreachable.contains("check that the endpoint is running"), "{unreachable}");
     let url = start_server(|_| panic!("no request is expected"));
     assert!(error_of(&url, &["--offline"]).contains("--offline forbids requests"));

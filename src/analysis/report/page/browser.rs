@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use acem3_experts::prompt::Form;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -41,6 +42,9 @@ pub struct BrowserEntry {
     pub case: Option<String>,
     /// Line in the source.
     pub line: u64,
+    /// The form of judging.
+    #[serde(skip)]
+    pub form: Form,
     /// Names of the models.
     pub models: Vec<String>,
     /// Question.
@@ -217,6 +221,7 @@ impl BrowserEntry {
         Self {
             case: subject.case.clone(),
             line: subject.line,
+            form: subject.form,
             models: pair.unwrap_or_else(|| subject.models.clone()),
             question: subject.question.clone(),
             reference: subject.reference.clone(),

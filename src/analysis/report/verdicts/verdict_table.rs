@@ -1,10 +1,13 @@
 //! Table with one row per pair and judge (CSV and Parquet output). A list has a row for each pair of its
 //! responses.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use acem3_conclusion::compare_scores;
+use acem3_experts::prompt::Form;
 
+use crate::analysis::report::judge_report::JudgeReport;
 use crate::analysis::report::page::browser::{BrowserEntry, CaseBrowser};
 use crate::analysis::report::report_data::ReportData;
 use crate::analysis::report::verdicts::record_summary::OutcomeSummary;
@@ -80,21 +83,15 @@ impl VerdictTable {
         let fixed = FIXED_COLUMNS.map(|(name, column_type)| (name.to_owned(), column_type));
         let mut rows = Vec::new();
         for (judge_index, judge) in report.judges.iter().enumerate() {
-            let mut verdicts: HashMap<(&str, [&str; 2]), &PairVerdict> = HashMap::new();
-            for verdict in &judge.verdicts.pairs {
-                let models = verdict.pair.each_ref().map(String::as_str);
-                verdicts.insert((&verdict.case, sorted_models(models)), verdict);
-            }
+            let verdicts = JudgeVerdicts::new(judge, report.target);
             for entry in &browser.entries {
                 let Some(Some(outcome)) = entry.verdicts.get(judge_index) else {
                     continue;
                 };
-                for sides in row_sides(entry.models.len()) {
-                    let models =
-                        sides.map(|side| entry.models.get(side).map_or("", String::as_str));
-                    let key = entry.case.as_deref().map(|case| (case, sorted_models(models)));
-                    let verdict = key.and_then(|key| verdicts.get(&key).copied());
-                    let subject = RowSubject { entry, sides, outcome, verdict };
+                for sides in row_sides(entry) {
+                    let (verdict, label) = verdicts.find(entry, sides).unzip();
+                    let subject =
+                        RowSubject { entry, sides, outcome, verdict, label: label.flatten() };
                     let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
                     row.extend(subject.input_cells());
                     row.extend(subject.score_cells());
@@ -121,13 +118,43 @@ impl VerdictTable {
     }
 }
 
-/// Returns the indices of the responses of each row: one row for a pair or a response alone, and one for each
-/// pair of a list.
-fn row_sides(responses: usize) -> Vec<[usize; 2]> {
-    if responses <= 2 {
+/// The verdicts of a judge by case and models, with the order of their responses according to the labels.
+struct JudgeVerdicts<'a>(HashMap<(&'a str, [&'a str; 2]), (&'a PairVerdict, Option<Ordering>)>);
+
+impl<'a> JudgeVerdicts<'a> {
+    fn new(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
+        let labels = judge.label_orders(target);
+        let verdicts = judge.verdicts.pairs.iter().enumerate().map(|(index, verdict)| {
+            let models = verdict.pair.each_ref().map(String::as_str);
+            let key = (verdict.case.as_str(), sorted_models(models));
+            (key, (verdict, labels.get(&index).copied()))
+        });
+        Self(verdicts.collect())
+    }
+
+    /// Returns the verdict on two responses of an entry, and their order according to the labels.
+    fn find(
+        &self,
+        entry: &BrowserEntry,
+        sides: [usize; 2],
+    ) -> Option<(&'a PairVerdict, Option<Ordering>)> {
+        // The record of several models that is no list is about none of their pairs.
+        if entry.form != Form::List && entry.models.len() != 2 {
+            return None;
+        }
+        let [a, b] = sides.map(|side| entry.models.get(side).map(String::as_str));
+        self.0.get(&(entry.case.as_deref()?, sorted_models([a?, b?]))).copied()
+    }
+}
+
+/// Returns the indices of the responses of each row: one row for each pair of a list, and one for any other record,
+/// such as that of a case with too many responses.
+fn row_sides(entry: &BrowserEntry) -> Vec<[usize; 2]> {
+    let n = entry.models.len();
+    if entry.form != Form::List || !(2..=Form::List.max_responses()).contains(&n) {
         return vec![[0, 1]];
     }
-    (0..responses).flat_map(|i| (i + 1..responses).map(move |j| [i, j])).collect()
+    (0..n).flat_map(|i| (i + 1..n).map(move |j| [i, j])).collect()
 }
 
 fn sorted_models(mut pair: [&str; 2]) -> [&str; 2] {
@@ -155,6 +182,8 @@ struct RowSubject<'a> {
     outcome: &'a OutcomeSummary,
     /// The verdict on the two responses, if they have one.
     verdict: Option<&'a PairVerdict>,
+    /// The order of the verdict's responses according to the labels.
+    label: Option<Ordering>,
 }
 
 impl RowSubject<'_> {
@@ -196,7 +225,7 @@ impl RowSubject<'_> {
         let OutcomeSummary::Judged { order, flip, scores, .. } = self.outcome else {
             return [None, None];
         };
-        if !self.is_in_list() {
+        if self.entry.form != Form::List {
             return [order.map(order_cell), flip.map(CellValue::Boolean)];
         }
         let [a, b] = self.sides.map(|side| scores.get(side).copied());
@@ -204,21 +233,24 @@ impl RowSubject<'_> {
         [order.map(order_cell), None]
     }
 
-    /// Returns the order according to the labels; in a list, according to the label scores.
+    /// Returns the order of the row's models according to the labels.
     fn label(&self) -> Option<PairOrder> {
-        if !self.is_in_list() {
+        if self.entry.form != Form::List {
             return self.entry.label;
         }
-        let labels = self.entry.labels.as_ref()?;
-        let [a, b] = self.sides.map(|side| labels.get(side).copied());
-        Some(compare_scores([a?, b?]).into())
+        let label = self.label?;
+        Some(if self.is_swapped() { label.reverse() } else { label }.into())
+    }
+
+    /// Returns true if the verdict has the two models in the other order.
+    fn is_swapped(&self) -> bool {
+        self.verdict.is_some_and(|v| v.pair.first() != self.entry.models.get(self.sides[0]))
     }
 
     /// Returns the cells of word counts and scores, in the order of the row's models.
     fn score_cells(&self) -> Vec<Option<CellValue>> {
         let Self { entry, verdict, .. } = *self;
-        let is_swapped = verdict.is_some_and(|v| v.pair.first() != entry.models.get(self.sides[0]));
-        let sides = if is_swapped { [1, 0] } else { [0, 1] };
+        let sides = if self.is_swapped() { [1, 0] } else { [0, 1] };
         let words = verdict.map(|v| v.words);
         let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Integer);
         let mut cells: Vec<Option<CellValue>> = sides.map(count).into();
@@ -241,10 +273,5 @@ impl RowSubject<'_> {
             OutcomeSummary::Judged { scores, .. } => scores.get(side).copied(),
             OutcomeSummary::Unscored { .. } => None,
         }
-    }
-
-    /// Returns true if the responses were judged with others.
-    fn is_in_list(&self) -> bool {
-        self.entry.models.len() > 2
     }
 }

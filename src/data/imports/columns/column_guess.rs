@@ -167,8 +167,9 @@ pub(crate) fn guess_roles(columns: &[String]) -> ColumnRoles {
         answers: Vec::new(),
     };
     let beside_model = || {
-        let is_free = |name: &String| roles.reference.as_ref().is_some_and(|other| other != name);
-        find(ANSWERS_BESIDE_MODELS).filter(|name| roles.model.is_some() && is_free(name))
+        let (_, reference) = roles.model.as_ref().zip(roles.reference.as_ref())?;
+        let mut found = ANSWERS_BESIDE_MODELS.iter().filter_map(|name| find(&[name]));
+        found.find(|name| name != reference)
     };
     let single = find(ANSWERS).or_else(beside_model);
     let known: Vec<String> =
@@ -266,6 +267,8 @@ mod tests {
                 )
             );
         }
+        let both = "id=id,question=question,reference=answer,model=model,answer=text";
+        assert_eq!(guess("id,question,answer,model,text"), both);
         // Without a model or a reference, these may be something else.
         assert_eq!(
             guess("id,question,reference,text"),

@@ -65,8 +65,8 @@ impl PairMixture {
 }
 
 impl DatasetExamples {
-    /// Samples a pair with correct evaluations: the reference answer and a wrong one, or the
-    /// responses of two models.
+    /// Samples a pair with correct evaluations: two answers as in [`Self::answers`], or the responses of two
+    /// models.
     pub(crate) fn pair(
         &self,
         mixture: PairMixture,
@@ -100,8 +100,8 @@ impl DatasetExamples {
         Some(pair)
     }
 
-    /// Returns a pair with correct evaluations of the reference answer and a wrong one. `image`: key of the
-    /// image that the panel sees.
+    /// Returns a pair of [`Self::answers`] with correct evaluations. `image`: key of the image that the panel
+    /// sees.
     fn item_pair(
         &self,
         item: &DatasetItem,

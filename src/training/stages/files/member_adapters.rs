@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use candle::{Device, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
+use crate::training::stages::files::finished_weights::check_finished_weights;
 
 /// Where adapters of a member are.
 #[derive(Clone)]
@@ -73,7 +74,11 @@ pub(crate) fn read_member_adapters(sources: &[AdapterSource]) -> Result<HashMap<
 /// Reads the adapters of a stage by the name of their matrix.
 fn read_adapters(source: &AdapterSource) -> Result<Vec<(String, AdapterTensors)>> {
     let mut tensors: HashMap<String, Tensor> = match source {
-        AdapterSource::File(file) => load_checkpoint(file, None)?,
+        AdapterSource::File(file) => {
+            let tensors = load_checkpoint(file, None)?;
+            check_finished_weights(file, &tensors)?;
+            tensors
+        }
         AdapterSource::Initial(initial_model, member) => {
             initial_model.adapters(*member)?.into_iter().collect()
         }

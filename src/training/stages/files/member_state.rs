@@ -1,16 +1,17 @@
 //! Weights of the members between stages.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use acem3_experts::train::{Parameters, load_shared_checkpoint};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use candle::{DType, Tensor};
 
 use crate::checkpoints::panel::initial_model::InitialModel;
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::training::config::reward_tokens::RewardTokenPair;
 use crate::training::config::stage::stage_config::{StageConfig, StageLearner};
+use crate::training::stages::files::finished_weights::check_finished_weights;
 use crate::training::stages::files::member_adapters::{AdapterSource, read_member_adapters};
 
 /// State of a member between two stages.
@@ -131,29 +132,6 @@ impl<'a> MemberState<'a> {
     fn is_same_location(&self, other: &Self) -> bool {
         self.weights.is_same_location(&other.weights)
     }
-}
-
-/// Checks that the checkpoint of a finished stage has weights, and that they are numbers. A training writes no
-/// others.
-fn check_finished_weights(path: &Path, tensors: &HashMap<String, Tensor>) -> Result<()> {
-    let damaged = |problem: &str| {
-        anyhow!(
-            "{}: a damaged checkpoint: {problem}\n\
-             hint: delete it and the files of all later stages, then run the same command; it trains these stages again",
-            path.display()
-        )
-    };
-    if tensors.is_empty() {
-        return Err(damaged("it has no weights"));
-    }
-    for (name, tensor) in tensors {
-        // A sum is not finite if one of its terms is not.
-        let sum = tensor.to_dtype(DType::F32)?.sum_all()?.to_scalar::<f32>()?;
-        if !sum.is_finite() {
-            return Err(damaged(&format!("`{name}` has values that are no numbers")));
-        }
-    }
-    Ok(())
 }
 
 impl<'a> MemberWeights<'a> {

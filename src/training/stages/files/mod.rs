@@ -2,6 +2,7 @@
 
 pub(crate) mod data_digests;
 pub(crate) mod export;
+mod finished_weights;
 pub(crate) mod member_adapters;
 pub(crate) mod member_state;
 pub(crate) mod run_folder;

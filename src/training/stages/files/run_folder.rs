@@ -56,8 +56,9 @@ fn describe_conflict(old: &str, config: &TrainConfig, stale: Option<&[String]>) 
         Ok(old) => serde_json::to_value(old),
         Err(error) => {
             return format!(
-                "not the configuration that a training wrote: {}\n\
-                 hint: restore the file, or choose another folder with --out",
+                "cannot be read as a configuration: {}\n\
+                 hint: restore the file; if another version of acem3 wrote it, continue with that version; or choose \
+                 another folder with --out",
                 error.message()
             );
         }
@@ -291,7 +292,7 @@ mod tests {
         assert!(both.contains("begin with `encoder.` or `align.`"), "{both}");
         fs::write(out.path().join(CONFIG_FILE), "garbage").unwrap();
         let unreadable = error_text(claim_folder(&config, out.path()));
-        assert!(unreadable.contains("not the configuration"), "{unreadable}");
+        assert!(unreadable.contains("cannot be read as a configuration"), "{unreadable}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod tests;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,12 +77,14 @@ pub(crate) struct MissingResponse {
 }
 
 impl AnswerIndex {
-    /// Reads files and folders of `.jsonl` files, in the given order (within a folder by name).
+    /// Reads files and folders of `.jsonl` files, in the given order (within a folder by name). Reads a file that
+    /// is given several times once.
     ///
     /// # Errors
     /// A path does not exist, cannot be opened, or is a folder without answers.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self> {
         let mut answers = Self::default();
+        let mut known = HashSet::new();
         for path in paths {
             let files = if path.is_dir() {
                 files_with_extension(path, "jsonl")?
@@ -96,7 +99,9 @@ impl AnswerIndex {
                 );
             }
             for file in files {
-                answers.read_file(&file)?;
+                if known.insert(fs::canonicalize(&file).unwrap_or_else(|_| file.clone())) {
+                    answers.read_file(&file)?;
+                }
             }
         }
         Ok(answers)
@@ -252,7 +257,7 @@ impl AnswerIndex {
         let earlier = self.files.get(repeated.file).map(|path| path.display().to_string());
         let model = self.models.get(repeated.model).map_or("", String::as_str);
         bail!(
-            "answers file {}: model {model} has answers to all its questions in {} already\n\
+            "answers file {}: all its answers repeat earlier ones, the first that of model {model} in {}\n\
              hint: give each model its own model_id, or leave one of the files out",
             file.path.display(),
             earlier.unwrap_or_default()

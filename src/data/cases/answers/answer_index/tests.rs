@@ -118,6 +118,8 @@ fn file_whose_answers_all_repeat_an_earlier_file_is_refused() {
     for part in ["b.jsonl", "a.jsonl", "model base", "hint: give each model its own model_id"] {
         assert!(error.contains(part), "{part}: {error}");
     }
+    let answers = AnswerIndex::read(&[first.clone(), dir.path().join("./a.jsonl")]).unwrap();
+    assert!(answers.repeated().is_none() && answers.count() == 3);
     // A file with further answers is read, and the repeated one is counted.
     let more = write("c.jsonl", &[4, 3], "base");
     let other = write("d.jsonl", &[1, 2], "tuned");
