@@ -89,9 +89,8 @@ impl VerdictTable {
                     continue;
                 };
                 for sides in row_sides(entry) {
-                    let (verdict, label) = verdicts.find(entry, sides).unzip();
-                    let subject =
-                        RowSubject { entry, sides, outcome, verdict, label: label.flatten() };
+                    let found = verdicts.find(entry, sides);
+                    let subject = RowSubject { entry, sides, outcome, found };
                     let mut row = vec![Some(text_cell(&judge.judge)), Some(text_cell(&judge.name))];
                     row.extend(subject.input_cells());
                     row.extend(subject.score_cells());
@@ -118,8 +117,16 @@ impl VerdictTable {
     }
 }
 
-/// The verdicts of a judge by case and models, with the order of their responses according to the labels.
-struct JudgeVerdicts<'a>(HashMap<(&'a str, [&'a str; 2]), (&'a PairVerdict, Option<Ordering>)>);
+/// A verdict on two responses.
+#[derive(Clone, Copy)]
+struct LabelledVerdict<'a> {
+    verdict: &'a PairVerdict,
+    /// The order of its responses according to the labels.
+    label: Option<Ordering>,
+}
+
+/// The verdicts of a judge by case and models.
+struct JudgeVerdicts<'a>(HashMap<(&'a str, [&'a str; 2]), LabelledVerdict<'a>>);
 
 impl<'a> JudgeVerdicts<'a> {
     fn new(judge: &'a JudgeReport, target: ScoreTarget) -> Self {
@@ -127,17 +134,13 @@ impl<'a> JudgeVerdicts<'a> {
         let verdicts = judge.verdicts.pairs.iter().enumerate().map(|(index, verdict)| {
             let models = verdict.pair.each_ref().map(String::as_str);
             let key = (verdict.case.as_str(), sorted_models(models));
-            (key, (verdict, labels.get(&index).copied()))
+            (key, LabelledVerdict { verdict, label: labels.get(&index).copied() })
         });
         Self(verdicts.collect())
     }
 
-    /// Returns the verdict on two responses of an entry, and their order according to the labels.
-    fn find(
-        &self,
-        entry: &BrowserEntry,
-        sides: [usize; 2],
-    ) -> Option<(&'a PairVerdict, Option<Ordering>)> {
+    /// Returns the verdict on two responses of an entry.
+    fn find(&self, entry: &BrowserEntry, sides: [usize; 2]) -> Option<LabelledVerdict<'a>> {
         // The record of several models that is no list is about none of their pairs.
         if entry.form != Form::List && entry.models.len() != 2 {
             return None;
@@ -181,9 +184,7 @@ struct RowSubject<'a> {
     sides: [usize; 2],
     outcome: &'a OutcomeSummary,
     /// The verdict on the two responses, if they have one.
-    verdict: Option<&'a PairVerdict>,
-    /// The order of the verdict's responses according to the labels.
-    label: Option<Ordering>,
+    found: Option<LabelledVerdict<'a>>,
 }
 
 impl RowSubject<'_> {
@@ -238,18 +239,19 @@ impl RowSubject<'_> {
         if self.entry.form != Form::List {
             return self.entry.label;
         }
-        let label = self.label?;
+        let label = self.found?.label?;
         Some(if self.is_swapped() { label.reverse() } else { label }.into())
     }
 
     /// Returns true if the verdict has the two models in the other order.
     fn is_swapped(&self) -> bool {
-        self.verdict.is_some_and(|v| v.pair.first() != self.entry.models.get(self.sides[0]))
+        let first = self.entry.models.get(self.sides[0]);
+        self.found.is_some_and(|found| found.verdict.pair.first() != first)
     }
 
     /// Returns the cells of word counts and scores, in the order of the row's models.
     fn score_cells(&self) -> Vec<Option<CellValue>> {
-        let Self { entry, verdict, .. } = *self;
+        let (entry, verdict) = (self.entry, self.found.map(|found| found.verdict));
         let sides = if self.is_swapped() { [1, 0] } else { [0, 1] };
         let words = verdict.map(|v| v.words);
         let count = |side: usize| i64::try_from(words?[side]).ok().map(CellValue::Integer);
