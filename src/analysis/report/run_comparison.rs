@@ -74,14 +74,12 @@ impl<C> RunComparison<C> {
             models: Vec::new(),
         }
     }
-}
 
-impl<C> RunComparison<C> {
     /// Checks that the runs have a pair or response in common. `records`: the records of this run.
     ///
     /// # Errors
     ///
-    /// They have none, so that nothing is compared.
+    /// No pair or response is in both runs.
     pub fn check_common(&self, records: &Path) -> Result<()> {
         if self.common > 0 {
             return Ok(());

@@ -141,7 +141,7 @@ impl<'a> JudgeVerdicts<'a> {
 
     /// Returns the verdict on two responses of an entry.
     fn find(&self, entry: &BrowserEntry, sides: [usize; 2]) -> Option<LabelledVerdict<'a>> {
-        // The record of several models that is no list is about none of their pairs.
+        // A record with another number of models that is not a list has no verdict on a pair.
         if entry.form != Form::List && entry.models.len() != 2 {
             return None;
         }
@@ -150,8 +150,8 @@ impl<'a> JudgeVerdicts<'a> {
     }
 }
 
-/// Returns the indices of the responses of each row: one row for each pair of a list, and one for any other record,
-/// such as that of a case with too many responses.
+/// Returns the indices of the two responses of each row. A list has one row for each pair. Any other record has one
+/// row, also that of a case with too many responses for a list.
 fn row_sides(entry: &BrowserEntry) -> Vec<[usize; 2]> {
     let n = entry.models.len();
     if entry.form != Form::List || !(2..=Form::List.max_responses()).contains(&n) {
@@ -220,8 +220,8 @@ impl RowSubject<'_> {
         ]
     }
 
-    /// Returns the order of the responses and whether it flips. A pair of a list has no flip: its
-    /// responses were shown in more than two orders.
+    /// Returns the order of the responses and whether it flips. Pairs of a list have no value for the flip, because
+    /// a list is not judged in two orders but in one for each of its responses.
     fn order_cells(&self) -> [Option<CellValue>; 2] {
         let OutcomeSummary::Judged { order, flip, scores, .. } = self.outcome else {
             return [None, None];
@@ -243,7 +243,7 @@ impl RowSubject<'_> {
         Some(if self.is_swapped() { label.reverse() } else { label }.into())
     }
 
-    /// Returns true if the verdict has the two models in the other order.
+    /// Returns true if the first model of the row is the second model of the verdict.
     fn is_swapped(&self) -> bool {
         let first = self.entry.models.get(self.sides[0]);
         self.found.is_some_and(|found| found.verdict.pair.first() != first)

@@ -191,8 +191,8 @@ fn criterion_analysis(criterion: Criterion, score: u8, claim: &Claim, evasive: b
 /// Returns the analysis for factual accuracy: the content of the image, the claim, and their
 /// agreement according to `score`.
 ///
-/// The finding comes first. After a claim, a panel that is not sure tends to write another answer as the
-/// finding, and then each presentation order has a finding of its own.
+/// The finding comes first. If the claim comes first, an unsure panel often states another answer as the finding,
+/// and the findings of the two presentation orders differ.
 pub fn factual_analysis(claimed: &str, shown: &str, score: u8) -> String {
     let agreement = match score {
         0 => "nothing to compare",

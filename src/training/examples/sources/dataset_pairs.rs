@@ -23,7 +23,7 @@ use crate::training::examples::sources::unrelated_answers::unrelated_answer;
 const MODEL_RESPONSES_RATE: f64 = 0.1;
 /// Probability that both responses are equal, either correct or wrong.
 const EQUAL_RESPONSES_RATE: f64 = 0.15;
-/// Probability that both responses are wrong and, in most of these pairs, differ.
+/// Probability that both responses are sampled from the wrong answers. Most of these pairs have two different ones.
 const BOTH_WRONG_RATE: f64 = 0.1;
 /// Probability that a response of a pair with long answers is long. Otherwise it is the bare answer.
 const LONG_RATE: f64 = 0.8;

@@ -92,9 +92,9 @@ fn is_same_config(path: &Path, text: &str) -> bool {
     old.is_some_and(|old| toml::to_string_pretty(&old).is_ok_and(|old| old == text))
 }
 
-/// Returns the stages with files that this configuration would not have written: those from the first changed one
-/// on. The stage in progress may have another schedule: a stage may fail because of its learning rate. Returns
-/// `None` if there is no checkpoint, or if more than stages differs.
+/// Returns the started stages from the first changed one on. Their files do not belong to this configuration. The
+/// schedule of the stage in progress may change, because a stage can fail if its learning rate is too high. Returns
+/// `None` if there is no checkpoint, or if settings outside the stages differ.
 fn stale_stages(out: &Path, config: &TrainConfig, files: &[String]) -> Option<Vec<String>> {
     let old = fs::read_to_string(out.join(CONFIG_FILE)).ok();
     let old = old.and_then(|text| toml::from_str::<TrainConfig>(&text).ok());

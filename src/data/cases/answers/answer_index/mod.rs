@@ -53,7 +53,7 @@ struct AnswersFile<'a> {
 struct RepeatedAnswer {
     /// Index of the model.
     model: usize,
-    /// Index of the file with the earlier answer.
+    /// Index of the file that contains the first answer.
     file: usize,
     message: String,
 }
