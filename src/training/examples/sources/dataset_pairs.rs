@@ -130,7 +130,7 @@ impl DatasetExamples {
             {
                 corrupt_finding(&mut response, &claim.short, &other.to_lowercase());
             }
-            // The panel learns to compare with such findings, and not to expect them.
+            // The panel must compare with such a finding, but not learn to state it.
             if !has_right_answer
                 && let Some(rating) = response.rating_mut(Criterion::FACTUAL_ACCURACY)
             {

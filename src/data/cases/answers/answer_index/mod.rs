@@ -77,8 +77,8 @@ pub(crate) struct MissingResponse {
 }
 
 impl AnswerIndex {
-    /// Reads files and folders of `.jsonl` files, in the given order (within a folder by name). Reads a file that
-    /// is given several times once.
+    /// Reads files and folders of `.jsonl` files, in the given order (within a folder by name). Reads each file
+    /// once, even if it is given several times.
     ///
     /// # Errors
     /// A path does not exist, cannot be opened, or is a folder without answers.
