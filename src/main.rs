@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use acem3::cli::args::Cli;
 use acem3::cli::commands;
+use acem3::cli::environment_hint;
 use acem3::cli::secret_arguments;
 use acem3::support::device::environment;
 use acem3::support::process::isolated;
 use acem3::support::terminal::exit;
-use clap::Parser;
 
 fn main() -> ExitCode {
     if let Some(task) = isolated::requested_task() {
@@ -18,7 +17,7 @@ fn main() -> ExitCode {
     if let Err(error) = secret_arguments::check(std::env::args_os()) {
         return exit::finish(Err(error));
     }
-    let cli = Cli::parse();
+    let cli = environment_hint::parse_or_exit();
     environment::set_variables(cli.command.workload());
     isolated::enable();
     exit::finish(commands::run(&cli))

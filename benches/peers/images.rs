@@ -18,7 +18,7 @@ use std::time::Instant;
 use acem3::support::device::environment::{self, Workload};
 use acem3_vision::{ImageLimits, decode};
 use anyhow::{Result, bail};
-use candle::{DType, Device, Tensor};
+use candle::{Device, Tensor};
 
 use crate::cases::files::write_vision;
 use crate::cases::worker::ImageEncoder;
@@ -86,7 +86,7 @@ pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
 /// Runs jobs from standard input until it ends. Writes seconds per image to standard output.
 pub(crate) fn work(folder: &Path) -> Result<()> {
     environment::set_variables(Workload::Judging);
-    let encoder = ImageEncoder::load(folder, DType::F32)?;
+    let encoder = ImageEncoder::load(folder, "f32")?;
     let side = encoder.side();
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;

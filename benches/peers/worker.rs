@@ -147,7 +147,7 @@ impl Model {
 }
 
 /// Converts a matrix to the type. Other tensors stay.
-fn convert(name: String, values: &Tensor, dtype: &str) -> Result<(String, Tensor)> {
+pub(crate) fn convert(name: String, values: &Tensor, dtype: &str) -> Result<(String, Tensor)> {
     let float = match dtype {
         _ if values.rank() == 1 => Some(DType::F32),
         "f32" => Some(DType::F32),

@@ -2,7 +2,7 @@
 //! pairs of answers about images in both orders.
 //!
 //! ```text
-//! cargo bench --bench peers -- FOLDER cases                one thread, two rounds, f32 and bf16
+//! cargo bench --bench peers -- FOLDER cases                one thread, two rounds, all types
 //! cargo bench --bench peers -- FOLDER cases 2 3 f32        two threads, three rounds, one type
 //! ```
 //!
@@ -10,7 +10,8 @@
 //! and writes 32 tokens. transformers runs four complete models one after the other; every model
 //! encodes the image of a case once. This program runs its engine: one tower, one trunk of nine
 //! layers and four heads of three layers. It also writes a score after each text. Both have the
-//! same weights and prompts.
+//! same weights and prompts. With `q8_0`, the decoders of this program have quantised weights, and
+//! transformers runs in f32.
 
 pub(crate) mod files;
 mod prompts;
@@ -39,6 +40,19 @@ struct Job {
 /// The measurements.
 const JOBS: [Job; 2] = [Job { cases: 1, batch: 1 }, Job { cases: 4, batch: 8 }];
 
+/// Types of the weights of two compared engines.
+struct ComparedTypes {
+    own: &'static str,
+    transformers: &'static str,
+}
+
+/// The comparisons.
+const COMPARED: [ComparedTypes; 3] = [
+    ComparedTypes { own: "f32", transformers: "f32" },
+    ComparedTypes { own: "bf16", transformers: "bf16" },
+    ComparedTypes { own: "q8_0", transformers: "f32" },
+];
+
 /// Results of one engine for one job: seconds and peak memory in bytes of each round.
 #[derive(Clone, Default)]
 struct Measured {
@@ -46,37 +60,39 @@ struct Measured {
     memory: Vec<u64>,
 }
 
-/// Measures both engines with each type of weights.
+/// Measures both engines in each comparison.
 pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
     let number = |i: usize, default: usize| args.get(i).map_or(Ok(default), |arg| arg.parse());
     let (threads, rounds) = (number(0, 1)?, number(1, 2)?);
-    let types = args.get(2).map_or("f32,bf16", String::as_str);
+    let types = args.get(2).map_or("f32,bf16,q8_0", String::as_str);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("peers-cases");
     files::write(&folder)?;
     println!("{threads} threads, {rounds} rounds\n");
     println!(
         "| cases per minute (memory) | one prompt, 1 case | 8 prompts, 4 cases |\n|---|---|---|"
     );
-    for dtype in ["f32", "bf16"].into_iter().filter(|dtype| types.split(',').any(|t| t == *dtype)) {
-        measure(environment, &folder, threads, rounds, dtype)?;
+    for compared in COMPARED.iter().filter(|compared| types.split(',').any(|t| t == compared.own)) {
+        measure(environment, &folder, [threads, rounds], compared)?;
     }
     Ok(())
 }
 
-/// Measures both engines with one type of weights, one engine after the other in every round.
+/// Measures both engines, one after the other in every round.
 fn measure(
     environment: &Path,
     folder: &Path,
-    threads: usize,
-    rounds: usize,
-    dtype: &'static str,
+    [threads, rounds]: [usize; 2],
+    compared: &ComparedTypes,
 ) -> Result<()> {
     let mut own = own_worker(threads)?;
-    own.args(["cases-worker".as_ref(), folder.as_os_str(), dtype.as_ref()]);
+    own.args(["cases-worker".as_ref(), folder.as_os_str(), compared.own.as_ref()]);
     let mut other = python(environment, "cases_worker.py");
-    other.args([folder.as_os_str(), dtype.as_ref()]);
+    other.args([folder.as_os_str(), compared.transformers.as_ref()]);
     other.arg(threads.to_string()).env("OMP_NUM_THREADS", threads.to_string());
-    let mut peers = [Peer::start("acem3", dtype, own)?, Peer::start("transformers", dtype, other)?];
+    let mut peers = [
+        Peer::start("acem3", compared.own, own)?,
+        Peer::start("transformers", compared.transformers, other)?,
+    ];
     let mut measured = vec![vec![Measured::default(); JOBS.len()]; peers.len()];
     for _ in 0..rounds {
         for (i, job) in JOBS.iter().enumerate() {
@@ -93,12 +109,15 @@ fn measure(
             let memory = measured.memory.iter().max().map_or(f64::NAN, |bytes| *bytes as f64 / 1e9);
             format!("{rate:.2} ({memory:.1} GB)")
         });
-        println!("| {} {dtype} | {} |", peer.engine, cells.collect::<Vec<_>>().join(" | "));
+        let cells: Vec<_> = cells.collect();
+        println!("| {} {} | {} |", peer.engine, peer.dtype, cells.join(" | "));
     }
     let ratios = measured[0].iter().zip(&measured[1]);
     let ratios = ratios.map(|(own, other)| describe_ratios(&own.seconds, &other.seconds));
-    println!("| acem3 / transformers {dtype} | {} |", ratios.collect::<Vec<_>>().join(" | "));
-    println!("\n{}\n", compare_texts(folder, dtype)?);
+    let ratios: Vec<_> = ratios.collect();
+    let ComparedTypes { own, transformers } = compared;
+    println!("| acem3 {own} / transformers {transformers} | {} |", ratios.join(" | "));
+    println!("\n{}\n", compare_texts(folder, compared)?);
     Ok(())
 }
 
@@ -110,9 +129,9 @@ fn texts_file(folder: &Path, engine: &str, dtype: &str) -> PathBuf {
 /// Says how many words at the start of the texts of the last job are equal. With random weights,
 /// small differences of rounding grow, and some texts differ after a few words. The conclusion model
 /// then reads other texts, so only those of the experts count.
-fn compare_texts(folder: &Path, dtype: &str) -> Result<String> {
-    let [own, other] = ["acem3", "transformers"]
-        .map(|engine| fs::read_to_string(texts_file(folder, engine, dtype)));
+fn compare_texts(folder: &Path, compared: &ComparedTypes) -> Result<String> {
+    let [own, other] = [("acem3", compared.own), ("transformers", compared.transformers)]
+        .map(|(engine, dtype)| fs::read_to_string(texts_file(folder, engine, dtype)));
     let (own, other) = (own?, other?);
     let texts = own.lines().zip(other.lines()).enumerate();
     let equal_words =
@@ -125,7 +144,8 @@ fn compare_texts(folder: &Path, dtype: &str) -> Result<String> {
     let starts = equal_words.iter().filter(|words| **words > 0).count();
     let mean = equal_words.iter().sum::<usize>() as f64 / texts as f64;
     Ok(format!(
-        "{dtype}: {starts} of {texts} texts of experts start with the same word; on average, \
-         {mean:.1} of {WRITTEN_TOKENS} words are equal before the first difference"
+        "{}: {starts} of {texts} texts of experts start with the same word; on average, \
+         {mean:.1} of {WRITTEN_TOKENS} words are equal before the first difference",
+        compared.own
     ))
 }

@@ -22,12 +22,12 @@ use super::files::{MEMBERS, encoder};
 use super::prompts::{BenchCase, Prompts};
 use super::{TRUNK_LAYERS, WRITTEN_TOKENS, texts_file};
 use crate::model_files::{HIDDEN, decoder_config};
-use crate::worker::Weights;
+use crate::worker::{Weights, convert};
 
 /// Runs jobs until the input ends.
 pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
     environment::set_variables(Workload::Judging);
-    let panel = BenchPanel::load(folder, if dtype == "bf16" { DType::BF16 } else { DType::F32 })?;
+    let panel = BenchPanel::load(folder, dtype)?;
     let texts_file = texts_file(folder, "acem3", dtype);
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;
@@ -46,11 +46,11 @@ pub(crate) fn run(folder: &Path, dtype: &str) -> Result<()> {
 }
 
 /// Loads tensors from a safetensors file, with the matrices in a type.
-fn load_weights(path: &Path, dtype: DType) -> Result<VarBuilder<'static>> {
+fn load_weights(path: &Path, dtype: &str) -> Result<VarBuilder<'static>> {
     let mut tensors = HashMap::new();
     for (name, values) in candle::safetensors::load(path, &Device::Cpu)? {
         let is_matrix = values.rank() == 2 && !name.contains("position");
-        let values = if is_matrix { values.to_dtype(dtype)? } else { values };
+        let (name, values) = convert(name, &values, if is_matrix { dtype } else { "f32" })?;
         tensors.insert(name, values);
     }
     Ok(VarBuilder::from_backend(Box::new(Weights(tensors)), DType::F32, Device::Cpu))
@@ -64,8 +64,9 @@ pub(crate) struct ImageEncoder {
 }
 
 impl ImageEncoder {
-    /// Loads both from the folder of the weights.
-    pub(crate) fn load(folder: &Path, dtype: DType) -> Result<Self> {
+    /// Loads both from the folder of the weights. They are never quantised.
+    pub(crate) fn load(folder: &Path, dtype: &str) -> Result<Self> {
+        let dtype = if dtype == "bf16" { dtype } else { "f32" };
         let encoder = encoder()?;
         let selection =
             Selection { select_layer: -2, select_feature: SelectFeature::Patch, post_norm: false };
@@ -115,7 +116,7 @@ struct BenchPanel {
 }
 
 impl BenchPanel {
-    fn load(folder: &Path, dtype: DType) -> Result<Self> {
+    fn load(folder: &Path, dtype: &str) -> Result<Self> {
         let config = serde_json::from_value(decoder_config())?;
         let trunk = load_weights(&folder.join("trunk.safetensors"), dtype)?;
         let trunk = Trunk::load(&trunk, &config, TRUNK_LAYERS)?;

@@ -48,6 +48,13 @@ fn is_default_momentum(momentum: &f64) -> bool {
     *momentum == DEFAULT_MOMENTUM
 }
 
+impl OptimizerConfig {
+    /// Returns true if the momentum is set and no rule uses it.
+    pub fn has_unused_momentum(&self) -> bool {
+        self.matrices != MatrixRule::Muon && !is_default_momentum(&self.momentum)
+    }
+}
+
 impl Default for OptimizerConfig {
     fn default() -> Self {
         Self {

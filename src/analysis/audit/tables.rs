@@ -143,17 +143,22 @@ impl Finding {
             header.extend(["control [95 % CI]", "n", "net of control [95 % CI]"]);
         }
         let mut table = Table::new(header);
-        let mut reasons = Reasons::default();
+        let (mut no_value, mut no_interval) = (Reasons::default(), Reasons::default());
         let mut controls: Vec<&str> = Vec::new();
         for measure in &self.measures {
             table.push_row(measure.table_row(has_control));
-            for (subject, reason) in measure.undefined_parts() {
-                reasons.add(subject, reason);
+            for (subject, estimate) in measure.parts() {
+                if let Some(reason) = &estimate.undefined {
+                    let has_value = estimate.value.is_some();
+                    let reasons = if has_value { &mut no_interval } else { &mut no_value };
+                    reasons.add(subject, reason);
+                }
             }
             let title = measure.control_title.as_deref();
             controls.extend(title.filter(|title| !controls.contains(title)));
         }
-        let mut notes = reasons.undefined_notes();
+        let mut notes = no_value.undefined_notes();
+        notes.extend(no_interval.notes("no interval"));
         if !controls.is_empty() {
             notes.push(format!("control: {}", controls.join("; ")));
         }
@@ -164,22 +169,16 @@ impl Finding {
 }
 
 impl AuditMeasure {
-    /// Lists the undefined values and intervals of the estimate, its control and their difference,
-    /// with reasons.
-    fn undefined_parts(&self) -> Vec<(String, String)> {
+    /// Returns the estimate, its control and their difference, as far as there are any, with their
+    /// names.
+    fn parts(&self) -> impl Iterator<Item = (String, &AuditEstimate)> {
         let title = self.title.trim();
-        let estimates = [
-            (Some(&self.estimate), title.to_owned()),
-            (self.control.as_ref(), format!("the control of {title}")),
-            (self.difference.as_ref(), format!("{title} net of the control")),
+        let parts = [
+            (title.to_owned(), Some(&self.estimate)),
+            (format!("the control of {title}"), self.control.as_ref()),
+            (format!("{title} net of the control"), self.difference.as_ref()),
         ];
-        let reasons = estimates.into_iter().filter_map(|(estimate, subject)| {
-            let estimate = estimate?;
-            let is_interval = estimate.value.is_some();
-            let prefix = if is_interval { "interval of " } else { "" };
-            Some((format!("{prefix}{subject}"), estimate.undefined.clone()?))
-        });
-        reasons.collect()
+        parts.into_iter().filter_map(|(subject, estimate)| Some((subject, estimate?)))
     }
 
     fn table_row(&self, has_control: bool) -> Vec<String> {

@@ -47,7 +47,14 @@ pub(super) fn run(args: &DataArgs, verbosity: Verbosity) -> anyhow::Result<Exit>
 }
 
 fn write_phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Exit> {
-    case_folder::write_folder(&args.out, args.count, args.seed, &Interrupt::listen()?)?;
+    let interrupt = Interrupt::listen()?;
+    let edited = case_folder::write_folder(&args.out, args.count, args.seed, &interrupt)?;
+    if let Some(edited) = edited {
+        print_lines(&format!(
+            "note: somebody edited cases.jsonl; it is now {}",
+            edited.path().display()
+        ));
+    }
     if !verbosity.quiet {
         let out = args.out.display();
         write_stdout(&format!("{} in {out}\n", format_count(args.count, "case")))?;

@@ -64,6 +64,11 @@ const RATER_PREFIXES: [&str; 6] =
     ["rater", "annotator", "doctor", "reviewer", "evaluator", "physician"];
 
 impl LabelColumn {
+    /// Returns true for the name of a column of scores, which are not preferences.
+    pub(super) fn is_score_name(name: &str) -> bool {
+        ["score", "rating", "grade"].contains(&normalize_name(name).as_str())
+    }
+
     /// Returns the content of a column with this name. `rater_columns` lists columns
     /// with the ratings of one rater each.
     pub(super) fn from_header(name: &str, rater_columns: &[String]) -> Self {

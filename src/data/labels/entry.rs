@@ -144,6 +144,13 @@ impl LabelRow {
             Some(model) => {
                 LabelValue::Score { model: model.clone(), value: parse_score(name, text)? }
             }
+            None if LabelColumn::is_score_name(name) && parse_score(name, text).is_ok() => {
+                return Err(format!(
+                    "column `{name}` contains a score, and the row has no `model`\n\
+                     hint: add a column `model`; or name the column `preference` if 1 and 2 are the \
+                     preferred response, and 0 is a tie"
+                ));
+            }
             None => LabelValue::Preference { models: self.models.clone(), vote: Vote::parse(text) },
         };
         Ok(self.new_entry(rater, target, value))
@@ -252,6 +259,9 @@ mod tests {
         assert!(error(&["case", "model", "score"], &["", "m", "1"]).contains("the case id"));
         let unknown = error(&["case", "criterion", "score"], &["1", "beauty", "1"]);
         assert!(unknown.contains("beauty") && unknown.contains("tone_and_empathy"));
+        // A score of 1 or 2 is no preference.
+        let score = error(&["id", "score"], &["1", "2"]);
+        assert!(score.contains("the row has no `model`"), "{score}");
         let pair = error(&["case", "model_a", "score_a"], &["1", "x", "2"]);
         assert!(pair.contains("one of the two models"), "{pair}");
     }

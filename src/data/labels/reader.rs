@@ -13,6 +13,7 @@ use super::entry::{LabelEntry, UNNAMED_RATER, parse_row};
 use super::label_file::{LabelFile, LabelOptions, line_error};
 use super::label_studio::tasks_file;
 use super::record_labels;
+use crate::data::cases::formats::encoding::UTF8_HINT;
 use crate::data::cases::{CsvSheet, Lines, json_type, parse_id, parse_labels};
 use crate::support::files::{csv_formula, regular_file};
 
@@ -85,8 +86,10 @@ fn read_table(path: &Path, options: &LabelOptions) -> Result<LabelFile> {
         }
         let mut cells = RowCells::new();
         for ((column, name), bytes) in columns.iter().zip(&sheet.names).zip(row.iter()) {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|_| line_error(path, line, &format!("column `{name}` is not UTF-8")))?;
+            let text = std::str::from_utf8(bytes).map_err(|_| {
+                let error = format!("column `{name}` is not UTF-8{UTF8_HINT}");
+                line_error(path, line, &error)
+            })?;
             cells.push((column.clone(), name, csv_formula::unescape_formula(text).to_owned()));
         }
         let found = parse_row(line, &cells).map_err(|error| line_error(path, line, &error))?;

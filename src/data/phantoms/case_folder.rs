@@ -14,40 +14,49 @@ use super::{Phantom, WrittenResponse, generate_phantom};
 use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
 use crate::support::files::atomic_file::{self, is_temporary_name};
+use crate::support::files::edited_file::{EditedFile, hash_file};
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
 
 /// Marker file of a folder written by this generator.
 const MARKER_FILE: &str = "phantoms.json";
+/// File of the cases.
+const CASES_FILE: &str = "cases.jsonl";
 /// Value of the `generator` field of the marker file.
 const GENERATOR: &str = "acem3 phantoms";
 /// Fictitious model names of the responses.
 const MODELS: [&str; 4] = ["aster-7b", "borage-13b", "cistus-8b", "dahlia-34b"];
 
 /// Writes the phantoms `0..n` of a seed to `dir`. Creates the folder if necessary, and replaces an
-/// earlier output of this generator. Equal arguments give equal bytes.
+/// earlier output of this generator. Equal arguments give equal bytes. Returns the `cases.jsonl` of
+/// the earlier output under its new name if somebody edited it.
 ///
 /// # Errors
 /// If `n` is 0, if the user interrupts, if `dir` contains other files, or if a file
 /// cannot be written.
-pub fn write_folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Result<()> {
+pub fn write_folder(
+    dir: &Path,
+    n: u64,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> Result<Option<EditedFile>> {
     if n == 0 {
         bail!(
             "--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder"
         );
     }
-    prepare_folder(dir)?;
+    let edited = prepare_folder(dir)?;
     let images = dir.join("images");
     create_folder(&images)?;
     // Write the marker first, so that an interrupted run can be repeated in the same folder.
-    let marker = json!({
+    let mut marker = json!({
         "generator": GENERATOR,
         "version": env!("CARGO_PKG_VERSION"),
         "seed": seed,
         "n": n,
     });
-    atomic_file::write_atomic(&dir.join(MARKER_FILE), format!("{marker:#}\n").as_bytes())?;
+    write_marker(dir, &marker)?;
     let mut lines = String::new();
     for index in 0..n {
         interrupt
@@ -63,7 +72,15 @@ pub fn write_folder(dir: &Path, n: u64, seed: u64, interrupt: &Interrupt) -> Res
         let case = case_line(&id, &phantom, &mut rng);
         writeln!(lines, "{}", serde_json::to_string(&case)?)?;
     }
-    atomic_file::write_atomic(&dir.join("cases.jsonl"), lines.as_bytes())
+    let cases = dir.join(CASES_FILE);
+    atomic_file::write_atomic(&cases, lines.as_bytes())?;
+    marker["cases_sha256"] = json!(hash_file(&cases)?);
+    write_marker(dir, &marker)?;
+    Ok(edited)
+}
+
+fn write_marker(dir: &Path, marker: &Value) -> Result<()> {
+    atomic_file::write_atomic(&dir.join(MARKER_FILE), format!("{marker:#}\n").as_bytes())
 }
 
 /// Returns true if all of these ids are those of phantoms that this generator wrote to a folder.
@@ -87,37 +104,46 @@ fn read_marker(dir: &Path) -> Option<Value> {
     (marker["generator"] == GENERATOR).then_some(marker)
 }
 
-/// Removes an earlier output of this generator. Returns an error if the folder contains other
-/// files.
-fn prepare_folder(dir: &Path) -> Result<()> {
+/// Removes an earlier output of this generator, except for edited cases: returns them under their
+/// new name. Returns an error if the folder contains other files.
+fn prepare_folder(dir: &Path) -> Result<Option<EditedFile>> {
     if !dir.exists() {
-        return Ok(());
+        return Ok(None);
     }
     let names = list_names(dir)?;
     if names.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let is_ours = read_marker(dir).is_some();
+    let marker = read_marker(dir);
     let images = dir.join("images");
     let image_names = if images.is_dir() { list_names(&images)? } else { Vec::new() };
     let is_known = |name: &&String| {
-        ["images", MARKER_FILE, "cases.jsonl"].contains(&name.as_str()) || is_temporary_name(name)
+        ["images", MARKER_FILE, CASES_FILE].contains(&name.as_str())
+            || is_temporary_name(name)
+            || EditedFile::is_kept_name(name, CASES_FILE)
     };
     let foreign = names.iter().find(|name| !is_known(name));
     let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_generated_name(name)));
-    if !is_ours || foreign.is_some() {
+    let (Some(marker), None) = (marker, foreign) else {
         bail!(
             "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
              hint: choose a folder that does not exist yet",
             dir.display(),
             foreign.or(names.first()).map_or("other files", String::as_str)
         );
+    };
+    let cases = dir.join(CASES_FILE);
+    let written = marker["cases_sha256"].as_str().and_then(|hash| hash.parse().ok());
+    let edited = EditedFile::set_aside(&cases, written)?;
+    if edited.is_none() && cases.exists() {
+        fs::remove_file(&cases).with_context(|| format!("cannot remove {}", cases.display()))?;
     }
     for name in &image_names {
         let path = images.join(name);
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    atomic_file::remove_temporary_files(dir)
+    atomic_file::remove_temporary_files(dir)?;
+    Ok(edited)
 }
 
 /// Returns true if this generator gives an image this name.
@@ -191,7 +217,7 @@ fn defect_keys(response: &WrittenResponse) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn make_folder(dir: &Path, n: u64, seed: u64) -> Result<()> {
+    fn make_folder(dir: &Path, n: u64, seed: u64) -> Result<Option<EditedFile>> {
         write_folder(dir, n, seed, &Interrupt::default())
     }
 
@@ -220,6 +246,20 @@ mod tests {
         images.sort();
         assert_eq!(images, ["phantom-8-00000.png", "phantom-8-00001.png"]);
         let cases = fs::read_to_string(dir.path().join("cases.jsonl")).unwrap();
+        assert_eq!(cases.lines().count(), 2);
+    }
+
+    #[test]
+    fn edited_cases_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(make_folder(dir.path(), 2, 9).unwrap(), None);
+        assert_eq!(make_folder(dir.path(), 3, 9).unwrap(), None);
+        fs::write(dir.path().join(CASES_FILE), "mine").unwrap();
+        let edited = make_folder(dir.path(), 2, 9).unwrap().unwrap();
+        assert_eq!(fs::read_to_string(edited.path()).unwrap(), "mine");
+        assert_eq!(make_folder(dir.path(), 2, 9).unwrap(), None);
+        assert_eq!(fs::read_to_string(edited.path()).unwrap(), "mine");
+        let cases = fs::read_to_string(dir.path().join(CASES_FILE)).unwrap();
         assert_eq!(cases.lines().count(), 2);
     }
 

@@ -8,7 +8,7 @@ use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::{Placement, text_memory};
 use acem3_conclusion::prompt_source;
 use acem3_experts::prompt::{PromptForm, Rubric};
-use acem3_kernels::{has_tile_unit, instruction_set};
+use acem3_kernels::{bf16_instructions, instruction_set};
 use anyhow::{Context as _, Result, ensure};
 use candle::DType;
 
@@ -143,13 +143,14 @@ impl Panel {
 
     /// Returns the device, for the manifest.
     pub(in crate::judging) fn device(&self) -> String {
-        match self.placement.device.location() {
-            candle::DeviceLocation::Cpu if self.placement.rounds_inputs() && has_tile_unit() => {
-                format!("cpu ({}, AMX)", instruction_set())
+        let of_bf16 = bf16_instructions().filter(|_| self.placement.rounds_inputs());
+        match (self.placement.device.location(), of_bf16) {
+            (candle::DeviceLocation::Cpu, Some(of_bf16)) => {
+                format!("cpu ({}, {of_bf16})", instruction_set())
             }
-            candle::DeviceLocation::Cpu => format!("cpu ({})", instruction_set()),
-            candle::DeviceLocation::Cuda { gpu_id } => format!("cuda:{gpu_id}"),
-            candle::DeviceLocation::Metal { gpu_id } => format!("metal:{gpu_id}"),
+            (candle::DeviceLocation::Cpu, None) => format!("cpu ({})", instruction_set()),
+            (candle::DeviceLocation::Cuda { gpu_id }, _) => format!("cuda:{gpu_id}"),
+            (candle::DeviceLocation::Metal { gpu_id }, _) => format!("metal:{gpu_id}"),
         }
     }
 

@@ -1,5 +1,8 @@
 //! Reasons why cells of a table have no value.
 
+/// Maximum number of names in a note.
+const MAX_NAMES: usize = 4;
+
 /// Reasons in order of first occurrence, each with the names of the missing values.
 #[derive(Clone, Debug, Default)]
 pub struct Reasons(Vec<(String, Vec<String>)>);
@@ -19,10 +22,18 @@ impl Reasons {
         self.notes("undefined")
     }
 
-    /// Returns a note for each reason, starting with `prefix`.
+    /// Returns a note for each reason, starting with `prefix`. A note with many names lists the first
+    /// ones and counts the others.
     pub fn notes(self, prefix: &str) -> Vec<String> {
         let note = |(reason, names): (String, Vec<String>)| {
-            format!("{prefix}: {} ({reason})", names.join(", "))
+            let listed = if names.len() > MAX_NAMES + 1 { MAX_NAMES } else { names.len() };
+            let (listed, others) = names.split_at(listed);
+            let more = if others.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", others.len())
+            };
+            format!("{prefix}: {}{more} ({reason})", listed.join(", "))
         };
         self.0.into_iter().map(note).collect()
     }
@@ -40,5 +51,23 @@ impl<S: Into<String>, R: Into<String>> FromIterator<(S, R)> for Reasons {
             reasons.add(name, reason);
         }
         reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        let notes = |names: &[&str]| {
+            let reasons: Reasons = names.iter().map(|name| (*name, "one case")).collect();
+            reasons.undefined_notes()
+        };
+        assert_eq!(notes(&["a", "b", "c", "d", "e"]), ["undefined: a, b, c, d, e (one case)"]);
+        assert_eq!(
+            notes(&["a", "b", "c", "d", "e", "f"]),
+            ["undefined: a, b, c, d and 2 more (one case)"]
+        );
     }
 }

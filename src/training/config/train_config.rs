@@ -214,6 +214,12 @@ impl TrainConfig {
         if !(0.0..1.0).contains(&momentum) {
             bail!("[optimizer]: momentum is {momentum}, expected a number from 0 to below 1");
         }
+        if self.optimizer.has_unused_momentum() {
+            bail!(
+                "[optimizer]: momentum has no effect without Muon\n\
+                 hint: add `matrices = \"muon\"`, or remove momentum (`beta1` is that of AdamW)"
+            );
+        }
         if !(eps.is_finite() && eps > 0.0) {
             bail!("[optimizer]: eps is {eps}, expected a positive number");
         }
@@ -352,15 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_the_stage_does_not_generate_are_rejected() {
-        for (change, key) in [
-            (|s| s.quoting_proportion = 0.1, "drilling"),
-            (|s| s.consistency_proportion = 0.1, "consistent"),
-        ] as [(fn(&mut StageConfig), &str); 2]
-        {
-            let error = check_error(|c| change(&mut c.stages[HEADS]));
-            assert!(error.contains(&format!("stage heads: {key}: only a stage")), "{error}");
-        }
+    fn settings_without_effect_are_rejected() {
+        let drilling = check_error(|c| c.stages[HEADS].quoting_proportion = 0.1);
+        assert!(
+            drilling.contains("stage heads: drilling has no effect: the stage has kind \"heads\""),
+            "{drilling}"
+        );
+        let momentum = check_error(|c| c.optimizer.momentum = 0.5);
+        assert!(momentum.contains("momentum has no effect without Muon"), "{momentum}");
     }
 
     #[test]

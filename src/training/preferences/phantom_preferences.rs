@@ -154,6 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn failed_run_leaves_earlier_pairs() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        write(&config).unwrap();
+        let lines = fs::read_to_string(dir.path().join(PREFERENCES_FILE)).unwrap();
+        let images = || list_names(&dir.path().join("images")).unwrap().len();
+        let count = images();
+        drop(PreferenceFolder::create(&config).unwrap());
+        assert_eq!(fs::read_to_string(dir.path().join(PREFERENCES_FILE)).unwrap(), lines);
+        assert_eq!(images(), count);
+    }
+
+    #[test]
     fn folder_with_other_files_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();

@@ -54,4 +54,4 @@ pub use rms_norm::{rms_norm, rms_norm_to};
 pub use softmax::{softmax, softmax_row};
 pub use span_attention::{CausalSpan, attend_spans};
 pub use swiglu::swiglu;
-pub use tile_product::{RoundedWeight, has_tile_unit};
+pub use tile_product::{RoundedWeight, bf16_instructions};

@@ -95,7 +95,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     if let Some(kept) = &summary.kept {
         print_lines(&format!(
             "note: {EVALUATIONS} was not as this command wrote it; it is now {}",
-            kept.display()
+            kept.path().display()
         ));
     }
     if summary.looked_up > 0 && !has_evidence {

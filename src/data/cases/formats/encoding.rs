@@ -1,5 +1,8 @@
 //! Detects text that is not UTF-8.
 
+/// Advice after an error about text that is not UTF-8.
+pub(crate) const UTF8_HINT: &str = "\nhint: save the file in the encoding UTF-8";
+
 /// Bytes at the start of a text that are examined.
 const HEAD_BYTES: usize = 1 << 16;
 

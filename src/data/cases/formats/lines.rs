@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead};
 
-use super::encoding::is_utf16;
+use super::encoding::{UTF8_HINT, is_utf16};
 
 /// Maximum length of a line, in bytes. A parsed line takes up to 50 times its length in memory.
 pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
@@ -84,13 +84,11 @@ impl<R: BufRead> Lines<R> {
         let mark: &[u8] = if self.number == 1 { b"\xEF\xBB\xBF" } else { b"" };
         let bytes = line.strip_prefix(mark).unwrap_or(line).to_vec();
         if self.number == 1 && is_utf16(&bytes) {
-            return Err(
-                "the file is UTF-16, expected UTF-8\nhint: save the file in the encoding UTF-8"
-                    .into(),
-            );
+            return Err(format!("the file is UTF-16, expected UTF-8{UTF8_HINT}"));
         }
         String::from_utf8(bytes).map_err(|e| {
-            format!("byte {} of the line is not UTF-8", e.utf8_error().valid_up_to() + 1)
+            let byte = e.utf8_error().valid_up_to() + 1;
+            format!("byte {byte} of the line is not UTF-8{UTF8_HINT}")
         })
     }
 }

@@ -1,7 +1,7 @@
 //! File formats of cases, without the meaning of their fields.
 
 pub(crate) mod csv_rows;
-mod encoding;
+pub(crate) mod encoding;
 pub(crate) mod json_array;
 pub(crate) mod lines;
 pub(crate) mod panic_guard;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::data::cases::case::InputProblem;
 use crate::data::cases::draft::{Draft, Drafts, QuestionRow};
 use crate::data::cases::formats::csv_rows::CsvSheet;
+use crate::data::cases::formats::encoding::UTF8_HINT;
 use crate::data::cases::misspelt_fields::check_local_only_spelling;
 use crate::data::imports::image_value::{ImageFolders, image_of};
 
@@ -136,7 +137,7 @@ fn cell_text<'r>(
     let bytes = row.get(index).unwrap_or_default();
     std::str::from_utf8(bytes).map_err(|_| {
         let name = columns.names.get(index).map_or("", String::as_str);
-        format!("column `{name}` is not UTF-8")
+        format!("column `{name}` is not UTF-8{UTF8_HINT}")
     })
 }
 

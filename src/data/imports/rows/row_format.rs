@@ -13,6 +13,7 @@ use super::nested_array::{ObjectFields, list_fields, seek_array};
 use super::table_row::{TableRow, TableRows};
 use crate::data::cases::case::case_id::json_type;
 use crate::data::cases::formats::csv_rows::CsvSheet;
+use crate::data::cases::formats::encoding::UTF8_HINT;
 use crate::data::cases::formats::json_array::Elements;
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::formats::python_json;
@@ -143,7 +144,7 @@ fn open_csv(path: &Path) -> Result<TableRows> {
             let mut fields = Map::new();
             for (name, cell) in names.iter().zip(row.iter()).filter(|(name, _)| !name.is_empty()) {
                 let text = str::from_utf8(cell)
-                    .map_err(|_| format!("column `{name}` is not UTF-8"))?;
+                    .map_err(|_| format!("column `{name}` is not UTF-8{UTF8_HINT}"))?;
                 fields.insert(name.clone(), text.into());
             }
             Ok(TableRow { fields, bytes: Vec::new() })

@@ -1,10 +1,11 @@
 //! Checks of stages of kind `mean`.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
+use super::unused_settings::changed_keys;
 
 /// Checks that every stage of kind `mean` names an earlier stage and has no keys of a training, and that
 /// no other stage names one. `is_decoder_new`: the training starts from random weights, so stages that
@@ -42,15 +43,8 @@ pub(crate) fn check_means(stages: &[StageConfig], is_decoder_new: bool) -> Resul
 
 /// Checks that a stage of means has no other keys than its name, its kind and `mean_with`.
 fn check_untrained(stage: &StageConfig) -> Result<()> {
-    let keys = |stage: &StageConfig| serde_json::to_value(stage).context("cannot write the stage");
-    let plain: StageConfig = serde_json::from_value(json!({
-        "name": stage.name,
-        "kind": stage.kind,
-        "mean_with": stage.mean_with,
-    }))?;
-    let (found, plain) = (keys(stage)?, keys(&plain)?);
-    let differs = |key: &&String| found.get(key.as_str()) != plain.get(key.as_str());
-    match found.as_object().into_iter().flat_map(|fields| fields.keys()).find(differs) {
+    let allowed = json!({ "name": stage.name, "kind": stage.kind, "mean_with": stage.mean_with });
+    match changed_keys(stage, allowed)?.first() {
         Some(key) => bail!(
             "stage {}: the kind mean trains nothing, so {key} has no effect\nhint: remove {key}",
             stage.name

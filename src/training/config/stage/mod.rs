@@ -10,4 +10,5 @@ pub(crate) mod reward_token;
 pub(crate) mod stage_checks;
 pub(crate) mod stage_config;
 pub(crate) mod stage_kind;
+mod unused_settings;
 mod zero_value;

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use super::frozen_part::FrozenPart;
 use super::stage_config::StageConfig;
 use super::stage_kind::StageKind;
+use super::unused_settings::check_unused_settings;
 use crate::training::config::judging_config::JudgingConfig;
 use crate::training::config::validation_indices::VALIDATION_START;
 
@@ -26,7 +27,6 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
     let decoder = &model.decoder;
     check_numbers(stage)?;
     check_members(stage)?;
-    check_generated_pairs(stage)?;
     let layers = decoder.num_hidden_layers;
     if let Some(frozen) = stage.frozen_layers
         && frozen >= layers
@@ -36,7 +36,8 @@ pub(crate) fn check_stage(stage: &StageConfig, model: &ModelConfig) -> Result<()
     check_evaluations(stage, layers)?;
     check_stripped_tokens(stage)?;
     check_lora(stage, decoder)?;
-    check_preferences(stage)
+    check_preferences(stage)?;
+    check_unused_settings(stage)
 }
 
 /// Checks that a stage trains on a file if there are no generated examples for it: they are pairs of
@@ -143,25 +144,6 @@ fn check_members(stage: &StageConfig) -> Result<()> {
     let trains_heads = stage.kind == StageKind::Heads || stage.kind.learns_preferences();
     if !trains_heads && !stage.members.is_empty() {
         bail!("members: a stage that trains all members as one model must not name members");
-    }
-    Ok(())
-}
-
-/// Checks that a stage with `drilling` or `consistent` generates such pairs: its kind is `sft`, and it reads
-/// no file.
-fn check_generated_pairs(stage: &StageConfig) -> Result<()> {
-    if stage.kind == StageKind::Sft && stage.evaluations.is_none() {
-        return Ok(());
-    }
-    for (key, proportion) in
-        [("drilling", stage.quoting_proportion), ("consistent", stage.consistency_proportion)]
-    {
-        if proportion > 0.0 {
-            bail!(
-                "{key}: only a stage of kind \"sft\" that generates its examples trains on these pairs\n\
-                 hint: remove {key} from this stage"
-            );
-        }
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Converts the records of a teacher to evaluations for training, after an automatic check.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use acem3_experts::prompt::{Form, Rubric};
 use acem3_vision::DicomView;
@@ -16,8 +16,9 @@ use crate::judging::knowledge::AskedEvidence;
 use crate::judging::run::record::record_reader::{RecordReader, open_records};
 use crate::judging::run::record::{Record, RecordSubject};
 use crate::judging::verification::SampledImages;
-use crate::support::digest::{Digest, HashingReader};
+use crate::support::digest::Digest;
 use crate::support::files::atomic_file::write_chunks_atomic;
+use crate::support::files::edited_file::{EditedFile, hash_file};
 use crate::support::files::folder::{FolderLock, create_folder};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::PromptStyle;
@@ -29,9 +30,6 @@ pub const EVALUATIONS: &str = "evaluations.jsonl";
 pub const REJECTED: &str = "rejected.jsonl";
 /// File of the counts and settings.
 pub const SUMMARY: &str = "summary.json";
-
-/// Maximum number of edited files of evaluations in one folder.
-const MAX_KEPT: u32 = 1000;
 
 /// Records to convert, and how.
 pub struct ConversionRequest {
@@ -80,7 +78,7 @@ pub struct ConversionSummary {
     pub evaluations_sha256: Option<Digest>,
     /// Where edited evaluations of an earlier conversion are now.
     #[serde(skip)]
-    pub kept: Option<PathBuf>,
+    pub kept: Option<EditedFile>,
 }
 
 /// What the summary of an earlier conversion says about its file. Other fields are ignored.
@@ -131,8 +129,14 @@ pub fn convert_records(
             ..ConversionSummary::default()
         },
     };
-    write_chunks_atomic(&request.out.join(EVALUATIONS), conversion.lines(&mut records, interrupt))?;
-    check_complete(&records, &request.run)?;
+    let lines = conversion.lines(&mut records, interrupt);
+    let written = write_chunks_atomic(&request.out.join(EVALUATIONS), lines);
+    if let Err(error) = written {
+        if let Some(kept) = &kept {
+            kept.restore()?;
+        }
+        return Err(error);
+    }
     let Conversion { rejected, mut summary, saved, .. } = conversion;
     summary.kept = kept;
     summary.images = saved.count();
@@ -143,36 +147,12 @@ pub fn convert_records(
     Ok(summary)
 }
 
-/// Returns the hash of a file; `None` if there is none.
-fn hash_file(path: &Path) -> Result<Option<Digest>> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
-    };
-    let mut reader = HashingReader::new(file);
-    io::copy(&mut reader, &mut io::sink()).with_context(|| path.display().to_string())?;
-    Ok(Some(reader.digest()))
-}
-
-/// Moves evaluations that people have edited since an earlier conversion, for example to rate them:
-/// their edits would be lost. Returns their new path.
-fn keep_edited(out: &Path) -> Result<Option<PathBuf>> {
-    let path = out.join(EVALUATIONS);
-    let Some(found) = hash_file(&path)? else {
-        return Ok(None);
-    };
+/// Keeps evaluations that people have edited since an earlier conversion, for example to rate them:
+/// their edits would be lost.
+fn keep_edited(out: &Path) -> Result<Option<EditedFile>> {
     let summary = fs::read_to_string(out.join(SUMMARY)).ok();
     let summary = summary.and_then(|text| serde_json::from_str::<EarlierSummary>(&text).ok());
-    if summary.unwrap_or_default().evaluations_sha256 == Some(found) {
-        return Ok(None);
-    }
-    let name = |number: u32| out.join(format!("evaluations.old-{number}.jsonl"));
-    let kept = (1..=MAX_KEPT).map(name).find(|path| !path.exists());
-    let kept = kept
-        .with_context(|| format!("{}: {MAX_KEPT} edited files\nhint: move them", out.display()))?;
-    fs::rename(&path, &kept).with_context(|| path.display().to_string())?;
-    Ok(Some(kept))
+    EditedFile::set_aside(&out.join(EVALUATIONS), summary.unwrap_or_default().evaluations_sha256)
 }
 
 /// Returns an error if records are damaged or missing.
@@ -198,18 +178,33 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    /// Returns the lines of the accepted evaluations, record by record.
+    /// Returns the lines of the accepted evaluations, record by record, and at the end the error of
+    /// an incomplete run.
     fn lines<'a>(
         &'a mut self,
         records: &'a mut RecordReader<'static, Record>,
         interrupt: &'a Interrupt,
     ) -> impl Iterator<Item = Result<String>> + 'a {
-        (1..).zip(records.by_ref()).map(|(number, record)| {
-            interrupt.bail_if_requested("run the same command again")?;
-            let record = record?;
-            let location = || format!("{} record {number}", self.request.run.display());
-            self.convert(number, &record).with_context(location)
+        let mut number = 0;
+        std::iter::from_fn(move || {
+            let Some(record) = records.next() else {
+                return check_complete(records, &self.request.run).err().map(Err);
+            };
+            number += 1;
+            Some(self.convert_next(number, record, interrupt))
         })
+    }
+
+    /// Converts the record of this number, unless the user interrupts.
+    fn convert_next(
+        &mut self,
+        number: u64,
+        record: Result<Record>,
+        interrupt: &Interrupt,
+    ) -> Result<String> {
+        interrupt.bail_if_requested("run the same command again")?;
+        let location = || format!("{} record {number}", self.request.run.display());
+        self.convert(number, &record?).with_context(location)
     }
 
     /// Converts a record to the lines of its accepted evaluations.

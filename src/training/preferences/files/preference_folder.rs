@@ -1,6 +1,7 @@
 //! Folder of preference pairs in the format of TRL's DPO trainer: `preferences.jsonl` and
 //! `images/`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -98,17 +99,25 @@ pub(crate) struct PairPrompt {
 pub(crate) struct PreferenceFolder<'a> {
     config: &'a PreferenceFolderConfig,
     lines: String,
+    /// Names of the images of the pairs, relative to the folder.
+    images: BTreeSet<String>,
     counts: WrittenCounts,
 }
 
 impl<'a> PreferenceFolder<'a> {
-    /// Creates the folder, or empties one of an earlier run.
+    /// Creates the folder, or checks one of an earlier run. The earlier pairs and their images stay
+    /// until [`PreferenceFolder::finish`].
     pub(crate) fn create(config: &'a PreferenceFolderConfig) -> Result<Self> {
         if config.negatives.is_empty() {
             bail!("--negatives: expected at least one\nhint: omit the flag to use all negatives");
         }
         prepare_folder(&config.out)?;
-        Ok(Self { config, lines: String::new(), counts: WrittenCounts::default() })
+        Ok(Self {
+            config,
+            lines: String::new(),
+            images: BTreeSet::new(),
+            counts: WrittenCounts::default(),
+        })
     }
 
     /// Adds a chosen evaluation with its negatives, or counts it as skipped if no negative can be
@@ -177,6 +186,7 @@ impl<'a> PreferenceFolder<'a> {
             "negatives": negatives,
         });
         writeln!(self.lines, "{line}")?;
+        self.images.extend(prompt.image.clone());
         self.counts.pairs += 1;
         Ok(())
     }
@@ -196,9 +206,19 @@ impl<'a> PreferenceFolder<'a> {
         Ok(pair.sides().map(str::to_owned))
     }
 
-    /// Writes the file of the pairs, after all images exist.
+    /// Writes the file of the pairs, after all their images exist, and removes images that no pair
+    /// has.
     pub(crate) fn finish(self) -> Result<WrittenCounts> {
-        atomic_file::write_atomic(&self.config.out.join(PREFERENCES_FILE), self.lines.as_bytes())?;
+        let out = &self.config.out;
+        atomic_file::write_atomic(&out.join(PREFERENCES_FILE), self.lines.as_bytes())?;
+        let names = list_names(&out.join("images"))?;
+        for name in names.iter().map(|name| format!("images/{name}")) {
+            if !self.images.contains(&name) {
+                let path = out.join(name);
+                fs::remove_file(&path)
+                    .with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
         Ok(self.counts)
     }
 }
@@ -216,7 +236,7 @@ fn is_own_file(path: &Path) -> Result<bool> {
     Ok(is_empty || has_json_line(&mut file, &fields).with_context(context)?)
 }
 
-/// Creates the folder, or removes the images of an earlier run. Leaves a folder with other files
+/// Creates the folder, or checks that it is one of an earlier run. Leaves a folder with other files
 /// unchanged.
 fn prepare_folder(out: &Path) -> Result<()> {
     let images_folder = out.join("images");
@@ -238,12 +258,11 @@ fn prepare_folder(out: &Path) -> Result<()> {
             out.display()
         );
     }
-    for name in image_files {
-        let path = images_folder.join(name);
-        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
     create_folder(&images_folder)?;
     atomic_file::remove_temporary_files(out)?;
+    if is_earlier_output {
+        return Ok(());
+    }
     // The empty file marks the folder as an output of this command, so that an interrupted run can
     // be repeated.
     atomic_file::write_atomic(&out.join(PREFERENCES_FILE), b"")

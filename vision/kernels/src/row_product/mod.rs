@@ -19,6 +19,11 @@ mod tile;
 #[cfg(target_arch = "x86_64")]
 mod weight_rows;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::{
+    input_lanes::InputLanes, packed_rows::column_chunks, stored_values::CHUNK_COLUMNS,
+    tile::add_lanes, weight_rows::prefetch, weight_rows::prefetch_bytes,
+};
 use candle::quantized::GgmlDType;
 use candle::{Result, Tensor};
 

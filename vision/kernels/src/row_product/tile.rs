@@ -114,7 +114,7 @@ impl Tile for V4 {
 
 /// Adds the four sums of neighbours of each dot product: first neighbours, then halves.
 #[inline(always)]
-fn add_lanes(simd: V4, [first, second]: [f32x16; 2]) -> f32x8 {
+pub(crate) fn add_lanes(simd: V4, [first, second]: [f32x16; 2]) -> f32x8 {
     // Quarters: the lower half of rows 0 to 3, their upper half, then those of rows 4 to 7.
     let pairs = cast(simd.add_neighbours(first, second));
     let low = simd.avx512f._mm512_shuffle_f32x4::<0b10_00_10_00>(pairs, pairs);

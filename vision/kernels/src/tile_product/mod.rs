@@ -5,14 +5,21 @@
 //! each output, one instruction multiplies 16 pairs of values. It adds the products of the first values
 //! of the pairs in one chain of fused operations, those of the second values in another, adds both sums,
 //! and adds the result to the output. Here the pairs of a row are the neighbours at columns `2t + 8m` and
-//! `2t + 8m + 1` for `m` from 0 to 15: four instructions `t` for 128 columns. Other processors compute
-//! eight chains in a vector register ([`crate::row_product`]) or in portable code. So all processors give
-//! equal results.
+//! `2t + 8m + 1` for `m` from 0 to 15: four instructions `t` for 128 columns. Processors with `AVX512_BF16` compute eight
+//! chains for two weight rows in a vector register, and two operations of each with one instruction
+//! ([`pair_unit`]). Others compute eight chains in a vector register ([`crate::row_product`]) or in portable
+//! code. So all processors give equal results.
 //!
-//! AMX treats magnitudes below 2⁻¹²⁶ as zero. They do not occur: inputs below 2⁻⁴⁰ count as zero
+//! AMX and `AVX512_BF16` treat magnitudes below 2⁻¹²⁶ as zero. They do not occur: inputs below 2⁻⁴⁰ count as zero
 //! ([`rounding`]) and so do weights below 2⁻⁷² ([`RoundedWeight`]). Both have eight significant bits, so
 //! all products are multiples of 2⁻¹²⁶, and so are all sums.
 
+#[cfg(target_arch = "x86_64")]
+mod bf16_rows;
+#[cfg(target_arch = "x86_64")]
+mod bf16_unit;
+#[cfg(target_arch = "x86_64")]
+mod pair_unit;
 mod portable;
 mod rounded_weight;
 mod rounding;
@@ -37,14 +44,9 @@ use rayon::prelude::*;
 pub use self::rounded_weight::RoundedWeight;
 use self::rounding::{round_input, widen};
 #[cfg(target_arch = "x86_64")]
-use self::{tile_task::Bf16Rows, tile_unit::TileUnit};
+use self::{bf16_rows::Bf16Rows, bf16_unit::Bf16Unit};
 use crate::elements::{FLAT_BLOCK, with_f32_slice};
 use crate::row_product::{WeightOrder, multiply_by_rows};
-
-/// From this number of input rows on, a product uses the tile unit. With fewer, most of a tile is empty:
-/// vector instructions are as fast with 1,024 columns, and faster with 192.
-#[cfg(target_arch = "x86_64")]
-const MIN_TILE_INPUTS: usize = 8;
 
 /// Computes `x · weightᵀ` with inputs rounded to bf16, on the CPU. Without a gradient.
 ///
@@ -56,9 +58,8 @@ pub(crate) fn multiply_rounded(x: &Tensor, weight: &RoundedWeight) -> Result<Ten
         bail!("product of {n} rounded rows of {c_in} values with {rows} rows of {columns} values");
     }
     #[cfg(target_arch = "x86_64")]
-    if n >= MIN_TILE_INPUTS
-        && columns > 0
-        && let Some(unit) = find_unit()
+    if columns > 0
+        && let Some(unit) = Bf16Unit::select(n)
     {
         let product = with_f32_slice(x, |x| {
             weight.with_bits(|values| unit.product(x, n, Bf16Rows { values, rows, columns }))
@@ -83,25 +84,17 @@ pub(crate) fn multiply_rounded(x: &Tensor, weight: &RoundedWeight) -> Result<Ten
     Tensor::from_vec(product, (n, rows), x.device())
 }
 
-/// Returns true if products of inputs rounded to bf16 use the matrix unit of this processor. It has
-/// passed a test of equality with portable code. Results do not depend on it.
-pub fn has_tile_unit() -> bool {
+/// Returns the name of this processor's instructions for products of inputs rounded to bf16: AMX or
+/// `AVX512_BF16`. They have passed a test of equality with portable code. Results do not depend on them.
+pub fn bf16_instructions() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
-        find_unit().is_some()
+        Bf16Unit::largest().map(Bf16Unit::name)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        false
+        None
     }
-}
-
-/// Returns the tile unit of this processor if its results equal those of portable code in a test at the
-/// first use.
-#[cfg(target_arch = "x86_64")]
-fn find_unit() -> Option<TileUnit> {
-    static FOUND: std::sync::OnceLock<Option<TileUnit>> = std::sync::OnceLock::new();
-    *FOUND.get_or_init(|| TileUnit::find().filter(|unit| self_test::is_equal(*unit)))
 }
 
 #[cfg(test)]
@@ -146,16 +139,6 @@ mod tests {
             assert_eq!(matrix.narrow(32, 50)?.linear(&x, None)?.to_vec2::<f32>()?, want);
         }
         Ok(())
-    }
-
-    #[test]
-    #[expect(clippy::print_stdout, reason = "a skipped test says why")]
-    #[cfg(target_arch = "x86_64")]
-    fn tile_unit_passes_the_test_of_equality() {
-        match TileUnit::find() {
-            Some(unit) => assert!(self_test::is_equal(unit)),
-            None => println!("skipped: this processor has no AMX"),
-        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::output_columns::compute_columns;
 /// Sums of neighbouring chains of an output.
 pub(super) const PAIR_SUMS: usize = 4;
 /// Columns of a chain of fused operations, for each of its eight sums.
-const CHAIN_COLUMNS: usize = 128;
+pub(super) const CHAIN_COLUMNS: usize = 128;
 /// Columns whose sums begin with zero and are added to the output.
 const CHUNK_COLUMNS: usize = 1024;
 

@@ -2,6 +2,9 @@
 
 use half::bf16;
 
+/// Inputs with fewer values are rounded by one thread, because starting others takes longer.
+#[cfg(target_arch = "x86_64")]
+pub(super) const MIN_PARALLEL_VALUES: usize = 1 << 16;
 /// Bits of the smallest magnitude of an input that is not zero: 2⁻⁴⁰.
 const SMALLEST_INPUT: u32 = (127 - 40) << 23;
 

@@ -1,10 +1,8 @@
-//! The test of the tile unit at its first use.
+//! The test of a unit of the processor at its first use.
 
+use super::bf16_rows::Bf16Rows;
 use super::portable;
-use super::rounding::{round_input, widen};
-use super::tile_input::MIN_PARALLEL_VALUES;
-use super::tile_task::Bf16Rows;
-use super::tile_unit::TileUnit;
+use super::rounding::{MIN_PARALLEL_VALUES, round_input, widen};
 use crate::output_columns::MIN_PARALLEL_WORK;
 
 /// Values of a row: a chunk, a block of the next one, and a part of a block.
@@ -14,9 +12,9 @@ const SIZES: [[usize; 2]; 2] = [[6, 35], [35, 6]];
 /// Exponents of inputs and weights: usual ones, and the smallest of numbers that are not zero.
 const EXPONENTS: [[[f32; 2]; 2]; 2] = [[[-8., 7.], [-8., 7.]], [[-40., -30.], [-72., -60.]]];
 
-/// Returns true if the tile unit and the portable code give equal products of pseudo-random values. All
-/// of it runs on this thread, because other threads may wait for the result.
-pub(super) fn is_equal(unit: TileUnit) -> bool {
+/// Returns true if a unit and the portable code give equal products of pseudo-random values. All of it
+/// runs on this thread, because other threads may wait for the result.
+pub(super) fn is_equal(product: impl Fn(&[f32], usize, Bf16Rows) -> Vec<f32>) -> bool {
     const { assert!(SIZES[0][0] * SIZES[0][1] * COLUMNS < MIN_PARALLEL_WORK) };
     const { assert!(SIZES[1][0] * COLUMNS < MIN_PARALLEL_VALUES) };
     let mut state = 1u32;
@@ -32,7 +30,7 @@ pub(super) fn is_equal(unit: TileUnit) -> bool {
         let [x, wide_values]: [Vec<f32>; 2] =
             [&x, &values].map(|bits| bits.iter().map(|bits| widen(*bits)).collect());
         let weight = Bf16Rows { values: &values, rows, columns: COLUMNS };
-        let got = unit.product(&x, inputs, weight);
+        let got = product(&x, inputs, weight);
         let want = portable::multiply(&x, &wide_values, [inputs, rows, COLUMNS]);
         want.iter().map(|value| value.to_bits()).eq(got.iter().map(|value| value.to_bits()))
     })

@@ -11,7 +11,7 @@ use pulp::x86::V4;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::rounding::round_input;
+use super::rounding::{MIN_PARALLEL_VALUES, round_input};
 use super::tile_unit::GROUPS;
 use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, PASSES, blocks, split_passes};
 use super::tile_words::{TILE_ROWS, TileWords};
@@ -19,9 +19,6 @@ use super::transpose::transpose;
 
 /// Input rows that are multiplied together.
 pub(super) const INPUT_ROWS: usize = TILE_ROWS * GROUPS;
-/// Inputs with fewer values are rounded by one thread, because starting others takes longer.
-pub(super) const MIN_PARALLEL_VALUES: usize = 1 << 16;
-
 /// Input rows rounded to bf16, in tiles: chunk by chunk, and in each chunk group by group and pass by
 /// pass. The tiles are transposed: their columns are rows of the input.
 pub(super) struct TileInput {

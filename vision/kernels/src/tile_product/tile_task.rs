@@ -10,6 +10,7 @@ use std::ops::Range;
 use pulp::x86::V4;
 use pulp::{Simd, WithSimd, cast};
 
+use super::bf16_rows::Bf16Rows;
 use super::tile_input::{INPUT_ROWS, TileInput};
 use super::tile_unit::{ConfiguredTiles, GROUPS, TileSums, TileUnit};
 use super::tile_weights::{CHUNK_COLUMNS, PASSES, blocks, pack_weights};
@@ -23,17 +24,6 @@ const WEIGHT_ROWS: usize = TILE_ROWS * GROUPS;
 /// Pairs of input groups that are multiplied with the weights of a pass while these are in a core's first
 /// cache.
 const REUSED_PAIRS: usize = 4;
-
-/// A weight in bf16, row by row.
-#[derive(Clone, Copy)]
-pub(super) struct Bf16Rows<'a> {
-    /// The bits of the values.
-    pub(super) values: &'a [u16],
-    /// Number of rows.
-    pub(super) rows: usize,
-    /// Values of a row, at least one.
-    pub(super) columns: usize,
-}
 
 impl TileUnit {
     /// Computes the product of `n` input rows with a weight, row by row.

@@ -1,0 +1,130 @@
+//! Settings that have no effect in a stage: an error, so that nobody relies on them.
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use super::stage_config::StageConfig;
+use super::stage_kind::StageKind;
+
+/// Groups of settings that have an effect in the same stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SettingGroup {
+    /// Sources of examples: all stages that generate them.
+    Sources,
+    /// Sequences without a case: alignment and evaluations.
+    Sequences,
+    /// Answers to questions beside evaluations.
+    Answers,
+    /// Pairs of responses: evaluations and preferences.
+    Pairs,
+    /// Pairs and members of a stage that trains all members as one model on evaluations.
+    JointPairs,
+}
+
+impl SettingGroup {
+    /// Returns the group of a key; `None` for other settings.
+    fn of(key: &str) -> Option<Self> {
+        match key {
+            "real" | "data_shares" => Some(Self::Sources),
+            "comparing" | "copying" | "claim_words" | "invented" | "doubting" => {
+                Some(Self::Sequences)
+            }
+            "answering" => Some(Self::Answers),
+            "foreign" | "foreign_phantoms" | "padding" | "varied" | "long" | "unrelated"
+            | "other" => Some(Self::Pairs),
+            "drilling" | "drilling_images" | "consistent" | "easy" => Some(Self::JointPairs),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a stage that generates its examples uses the settings.
+    fn is_used_by(self, kind: StageKind) -> bool {
+        use StageKind::{Adto, Align, Dpo, Encoder, Heads, Mean, Rtdpo, Sft};
+        match self {
+            Self::Sources => kind != Mean,
+            Self::Sequences => matches!(kind, Align | Sft | Heads),
+            Self::Answers => matches!(kind, Sft | Heads),
+            Self::Pairs => match kind {
+                Sft | Heads | Dpo | Rtdpo | Adto => true,
+                Encoder | Align | Mean => false,
+            },
+            Self::JointPairs => kind == Sft,
+        }
+    }
+}
+
+/// Checks that the settings of generated examples have an effect in a stage, as far as they differ from
+/// their defaults.
+///
+/// # Errors
+/// The error names the key.
+pub(super) fn check_unused_settings(stage: &StageConfig) -> Result<()> {
+    let defaults = json!({ "name": stage.name, "kind": stage.kind });
+    for key in changed_keys(stage, defaults)? {
+        let Some(group) = SettingGroup::of(&key) else {
+            continue;
+        };
+        let reason = if !group.is_used_by(stage.kind) {
+            format!("the stage has kind {}", json!(stage.kind))
+        } else if stage.reads_file() {
+            "the stage reads its examples from a file".to_owned()
+        } else {
+            continue;
+        };
+        bail!("{key} has no effect: {reason}\nhint: remove {key} from this stage");
+    }
+    Ok(())
+}
+
+/// Returns the keys of a stage whose values differ from those of a stage with these keys only.
+///
+/// # Errors
+/// The other stage lacks a required key.
+pub(super) fn changed_keys(stage: &StageConfig, other: Value) -> Result<Vec<String>> {
+    let keys = |stage: &StageConfig| serde_json::to_value(stage).context("cannot write the stage");
+    let (found, other) = (keys(stage)?, keys(&serde_json::from_value(other)?)?);
+    let differs = |key: &&String| found.get(key.as_str()) != other.get(key.as_str());
+    let keys = found.as_object().into_iter().flat_map(|fields| fields.keys());
+    Ok(keys.filter(differs).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: &str, setting: &str) -> Result<()> {
+        let text = format!("name = \"a\"\nkind = {kind:?}\n{setting}");
+        check_unused_settings(&toml::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn settings_without_effect_are_rejected() {
+        for (kind, setting) in [
+            ("encoder", "answering = 0.2"),
+            ("align", "easy = 0.3"),
+            ("align", "foreign = 0.3"),
+            ("heads", "drilling = 0.3"),
+            ("dpo", "doubting = 0.5"),
+            ("rtdpo", "copying = 0.1"),
+            ("sft", "real = 0.5\n[evaluations]\nfile = \"a.jsonl\""),
+        ] {
+            let error = check(kind, setting).unwrap_err().to_string();
+            let key = setting.split(' ').next().unwrap();
+            assert!(error.starts_with(&format!("{key} has no effect")), "{kind}: {error}");
+        }
+    }
+
+    #[test]
+    fn settings_with_effect_are_accepted() {
+        for (kind, setting) in [
+            ("encoder", "real = 0.2"),
+            ("align", "comparing = 0.3\ndoubting = 0.1"),
+            ("sft", "easy = 0.3\ndrilling = 0.1\nconsistent = 0.1"),
+            ("heads", "answering = 0.3"),
+            ("dpo", "foreign = 0.5\nlong = 0.1"),
+            ("sft", "[evaluations]\nfile = \"a.jsonl\""),
+        ] {
+            assert!(check(kind, setting).is_ok(), "{kind}: {setting}");
+        }
+    }
+}

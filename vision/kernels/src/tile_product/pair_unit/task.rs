@@ -1,0 +1,151 @@
+//! Products of all inputs with some weight rows.
+
+use std::ops::Range;
+
+use super::super::bf16_rows::Bf16Rows;
+use super::input::{InputPairs, PairInput};
+use super::kernel::{StoredWeights, multiply_packed, multiply_stored, pack_weights};
+use super::weights::{WeightPairs, parts_of_rows};
+use super::{BLOCK_COLUMNS, PairUnit, WEIGHT_ROWS};
+use crate::output_columns::OutputColumns;
+use crate::row_product::{CHUNK_COLUMNS, column_chunks};
+
+/// Up to this number of groups of input rows, weights are read where they are stored.
+const MAX_STORED_GROUPS: usize = 2;
+/// Groups of weight rows that are multiplied with all inputs before the next ones are read, if there is
+/// more than one group of inputs. Their chunks take 100 kB.
+const PANEL_GROUPS: usize = 6;
+/// Blocks of a chunk.
+const CHUNK_BLOCKS: usize = CHUNK_COLUMNS / BLOCK_COLUMNS;
+
+/// Computes the outputs of consecutive weight rows.
+pub(super) struct PairTask<'a> {
+    pub(super) unit: PairUnit,
+    pub(super) input: &'a PairInput,
+    pub(super) weight: Bf16Rows<'a>,
+    pub(super) outputs: OutputColumns<'a>,
+}
+
+impl PairTask<'_> {
+    /// Computes the outputs.
+    pub(super) fn run(self) {
+        if self.input.groups() <= MAX_STORED_GROUPS {
+            self.multiply_stored()
+        } else {
+            self.multiply_packed()
+        }
+    }
+
+    /// Multiplies with weights that are read where they are stored.
+    fn multiply_stored(mut self) {
+        let width = self.outputs.width();
+        for start in (0..width).step_by(WEIGHT_ROWS) {
+            let places = start..(start + WEIGHT_ROWS).min(width);
+            let mut ahead = WEIGHT_ROWS * self.weight.columns * size_of::<u16>();
+            for chunk in column_chunks(self.weight.columns) {
+                let rows = parts_of_rows(self.weight, self.outputs.first + start, &chunk);
+                let groups = self.outputs.rows.chunks_mut(self.input.group_rows());
+                for (group, outputs) in groups.enumerate() {
+                    let x = self.input.group(group, &chunk);
+                    let weights = StoredWeights { rows: &rows, ahead };
+                    self.unit.multiply_stored(x, weights, outputs, places.clone());
+                }
+                ahead += size_of_val(rows[0]) * (WEIGHT_ROWS - 1);
+            }
+        }
+    }
+
+    /// Multiplies with weights that are first packed, panel by panel.
+    fn multiply_packed(mut self) {
+        let panel_rows = PANEL_GROUPS * WEIGHT_ROWS;
+        let mut panel = vec![WeightPairs::ZERO; PANEL_GROUPS * CHUNK_BLOCKS];
+        let width = self.outputs.width();
+        for start in (0..width).step_by(panel_rows) {
+            let places = start..(start + panel_rows).min(width);
+            for chunk in column_chunks(self.weight.columns) {
+                self.pack(&places, &chunk, &mut panel);
+                self.multiply(&places, &chunk, &panel);
+            }
+        }
+    }
+
+    /// Copies a chunk of the weights of the outputs at `places` to groups of blocks.
+    fn pack(&self, places: &Range<usize>, chunk: &Range<usize>, panel: &mut [WeightPairs]) {
+        let blocks = chunk.len().div_ceil(BLOCK_COLUMNS);
+        let ahead = WEIGHT_ROWS * self.weight.columns * size_of::<u16>();
+        let groups = places.clone().step_by(WEIGHT_ROWS);
+        for (place, panel) in groups.zip(panel.chunks_mut(blocks)) {
+            let rows = parts_of_rows(self.weight, self.outputs.first + place, chunk);
+            // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
+            #[expect(unsafe_code, reason = "see `PairUnit::multiply_packed`")]
+            unsafe {
+                pack_weights(&rows, panel, ahead);
+            }
+        }
+    }
+
+    /// Adds the products of a chunk of all inputs with the weights of the outputs at `places`.
+    fn multiply(&mut self, places: &Range<usize>, chunk: &Range<usize>, panel: &[WeightPairs]) {
+        let blocks = chunk.len().div_ceil(BLOCK_COLUMNS);
+        for (group, outputs) in self.outputs.rows.chunks_mut(self.input.group_rows()).enumerate() {
+            let x = self.input.group(group, chunk);
+            let groups = places.clone().step_by(WEIGHT_ROWS);
+            for (place, weights) in groups.zip(panel.chunks(blocks)) {
+                let places = place..(place + WEIGHT_ROWS).min(places.end);
+                self.unit.multiply_packed(x, weights, outputs, places);
+            }
+        }
+    }
+}
+
+impl PairUnit {
+    /// Adds the products of up to six input rows with some weight rows to their outputs at `places`.
+    fn multiply_stored(
+        self,
+        x: &[InputPairs],
+        weights: StoredWeights,
+        outputs: &mut [&mut [f32]],
+        places: Range<usize>,
+    ) {
+        let simd = self.simd;
+        // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
+        #[expect(unsafe_code, reason = "see `multiply_packed`")]
+        unsafe {
+            match outputs.len() {
+                1 => multiply_stored::<1>(simd, x, weights, outputs, places),
+                2 => multiply_stored::<2>(simd, x, weights, outputs, places),
+                3 => multiply_stored::<3>(simd, x, weights, outputs, places),
+                4 => multiply_stored::<4>(simd, x, weights, outputs, places),
+                5 => multiply_stored::<5>(simd, x, weights, outputs, places),
+                _ => multiply_stored::<6>(simd, x, weights, outputs, places),
+            }
+        }
+    }
+
+    /// Adds the products of up to six input rows with packed weight rows to their outputs at `places`.
+    fn multiply_packed(
+        self,
+        x: &[InputPairs],
+        weights: &[WeightPairs],
+        outputs: &mut [&mut [f32]],
+        places: Range<usize>,
+    ) {
+        let simd = self.simd;
+        // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
+        #[expect(
+            unsafe_code,
+            reason = "on an EPYC of the 4th generation, products of 8 and more rows take half to two thirds \
+                      of the time of those with other vector instructions"
+        )]
+        unsafe {
+            match outputs.len() {
+                1 => multiply_packed::<1>(simd, x, weights, outputs, places),
+                2 => multiply_packed::<2>(simd, x, weights, outputs, places),
+                3 => multiply_packed::<3>(simd, x, weights, outputs, places),
+                4 => multiply_packed::<4>(simd, x, weights, outputs, places),
+                5 => multiply_packed::<5>(simd, x, weights, outputs, places),
+                _ => multiply_packed::<6>(simd, x, weights, outputs, places),
+            }
+        }
+    }
+}
