@@ -146,7 +146,7 @@ impl Model {
     }
 }
 
-/// Converts a matrix to the type. Other tensors stay.
+/// Converts a matrix to the type, and a vector to f32.
 pub(crate) fn convert(name: String, values: &Tensor, dtype: &str) -> Result<(String, Tensor)> {
     let float = match dtype {
         _ if values.rank() == 1 => Some(DType::F32),

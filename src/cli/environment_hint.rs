@@ -8,8 +8,8 @@ use clap::{Arg, Command, CommandFactory as _, Parser as _};
 use super::args::Cli;
 use crate::support::terminal::progress::print_lines;
 
-/// Parses the arguments of the process. Prints help, the version or an error and ends the process
-/// if they ask for it.
+/// Parses the arguments of the process. Prints help, the version or an error and ends the process,
+/// unless the arguments are a valid command.
 pub fn parse_or_exit() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let words: Vec<String> =
@@ -34,8 +34,11 @@ fn environment_hint(
     let Some(ContextValue::String(named)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let flag = named.split([' ', '=']).next()?.strip_prefix("--")?;
-    let command = find_command(&Cli::command(), words);
+    let flag = named.split([' ', '=', '[']).next()?.strip_prefix("--")?;
+    let mut root = Cli::command();
+    // Adds the global arguments to the subcommands.
+    root.build();
+    let command = find_command(&root, words);
     let arg = command.get_arguments().find(|arg| arg.get_long() == Some(flag))?;
     let variable = arg.get_env().filter(|name| is_set(name))?;
     let is_given = words.iter().any(|word| names_arg(word, arg));
@@ -54,9 +57,10 @@ fn find_command(root: &Command, words: &[String]) -> Command {
 fn names_arg(word: &str, arg: &Arg) -> bool {
     let long = arg.get_long().and_then(|long| word.strip_prefix("--")?.strip_prefix(long));
     let is_long = long.is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-    let is_short = arg
-        .get_short()
-        .is_some_and(|short| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(short)));
+    // Short flags can be combined.
+    let is_short = arg.get_short().is_some_and(|short| {
+        word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(short))
+    });
     is_long || is_short
 }
 
@@ -74,8 +78,10 @@ mod tests {
     fn only_values_of_variables_are_explained() {
         let long = ["acem3", "data", "phantoms", "--out", "a", "--count", "many"];
         assert_eq!(hint(&long, &["ACEM3_COUNT"]), None);
-        let short = ["acem3", "data", "phantoms", "--out", "a", "-n", "many"];
-        assert_eq!(hint(&short, &["ACEM3_COUNT"]), None);
+        for flag in ["-n", "-qn"] {
+            let short = ["acem3", "data", "phantoms", "--out", "a", flag, "many"];
+            assert_eq!(hint(&short, &["ACEM3_COUNT"]), None);
+        }
         // An error about the flag, whose value is not among the words.
         let error = Cli::try_parse_from(long).unwrap_err();
         let words: Vec<String> = long[..5].iter().map(|word| (*word).to_owned()).collect();

@@ -20,7 +20,7 @@ pub(crate) mod worker;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::peer::{Peer, own_worker, python};
 use crate::{describe_ratios, median};
@@ -71,6 +71,10 @@ pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
     println!(
         "| cases per minute (memory) | one prompt, 1 case | 8 prompts, 4 cases |\n|---|---|---|"
     );
+    let is_known = |name: &str| COMPARED.iter().any(|compared| compared.own == name);
+    if let Some(unknown) = types.split(',').find(|name| !is_known(name)) {
+        bail!("unknown type {unknown:?}, expected f32, bf16 or q8_0");
+    }
     for compared in COMPARED.iter().filter(|compared| types.split(',').any(|t| t == compared.own)) {
         measure(environment, &folder, [threads, rounds], compared)?;
     }
@@ -144,8 +148,8 @@ fn compare_texts(folder: &Path, compared: &ComparedTypes) -> Result<String> {
     let starts = equal_words.iter().filter(|words| **words > 0).count();
     let mean = equal_words.iter().sum::<usize>() as f64 / texts as f64;
     Ok(format!(
-        "{}: {starts} of {texts} texts of experts start with the same word; on average, \
+        "{} and {}: {starts} of {texts} texts of experts start with the same word; on average, \
          {mean:.1} of {WRITTEN_TOKENS} words are equal before the first difference",
-        compared.own
+        compared.own, compared.transformers
     ))
 }

@@ -51,7 +51,7 @@ fn write_phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Ex
     let edited = case_folder::write_folder(&args.out, args.count, args.seed, &interrupt)?;
     if let Some(edited) = edited {
         print_lines(&format!(
-            "note: somebody edited cases.jsonl; it is now {}",
+            "note: cases.jsonl was not as this command wrote it; it is now {}",
             edited.path().display()
         ));
     }

@@ -64,7 +64,8 @@ const RATER_PREFIXES: [&str; 6] =
     ["rater", "annotator", "doctor", "reviewer", "evaluator", "physician"];
 
 impl LabelColumn {
-    /// Returns true for the name of a column of scores, which are not preferences.
+    /// Returns true for the name of a column of scores, which are not preferences. Columns of a
+    /// criterion contain either.
     pub(super) fn is_score_name(name: &str) -> bool {
         ["score", "rating", "grade"].contains(&normalize_name(name).as_str())
     }

@@ -147,7 +147,7 @@ impl LabelRow {
             None if LabelColumn::is_score_name(name) && parse_score(name, text).is_ok() => {
                 return Err(format!(
                     "column `{name}` contains a score, and the row has no `model`\n\
-                     hint: add a column `model`; or name the column `preference` if 1 and 2 are the \
+                     hint: give every row a `model`; or name the column `preference` if 1 and 2 are the \
                      preferred response, and 0 is a tie"
                 ));
             }

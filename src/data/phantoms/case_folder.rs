@@ -1,20 +1,23 @@
 //! Writes phantoms as a case folder for `acem3 judge`: `cases.jsonl` and `images/`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 
 use acem3_experts::{Aspect, Criterion};
 use anyhow::{Context, Result, bail};
-use image::ImageFormat;
+use image::{ImageFormat, RgbImage};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
 use super::{Phantom, WrittenResponse, generate_phantom};
 use crate::data::cases::{CaseLabels, CaseLine, Response};
 use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
+use crate::support::digest::Digest;
 use crate::support::files::atomic_file::{self, is_temporary_name};
-use crate::support::files::edited_file::{EditedFile, hash_file};
+use crate::support::files::edited_file::EditedFile;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
@@ -46,37 +49,68 @@ pub fn write_folder(
             "--count: expected at least 1, found 0\nhint: pass `--count 12` for a small demo folder"
         );
     }
-    let edited = prepare_folder(dir)?;
+    let earlier = check_folder(dir)?;
     let images = dir.join("images");
     create_folder(&images)?;
-    // Write the marker first, so that an interrupted run can be repeated in the same folder.
     let mut marker = json!({
         "generator": GENERATOR,
         "version": env!("CARGO_PKG_VERSION"),
         "seed": seed,
         "n": n,
     });
-    write_marker(dir, &marker)?;
+    if earlier.is_none() {
+        // Write the marker first, so that an interrupted run can be repeated in the same folder.
+        write_marker(dir, &marker)?;
+    }
+    let mut names = BTreeSet::new();
     let mut lines = String::new();
     for index in 0..n {
-        interrupt
-            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        interrupt.bail_if_requested("the cases are not written; run the same command again")?;
         let phantom = generate_phantom(seed, index);
         let id = format!("phantom-{seed}-{index:05}");
-        let path = images.join(format!("{id}.png"));
-        phantom
-            .image
-            .save_with_format(&path, ImageFormat::Png)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        let name = format!("{id}.png");
+        write_png(&images.join(&name), &phantom.image)?;
+        names.insert(name);
         let mut rng = stream_rng(seed, index, u64::from_le_bytes(*b"models\0\0"));
         let case = case_line(&id, &phantom, &mut rng);
         writeln!(lines, "{}", serde_json::to_string(&case)?)?;
     }
-    let cases = dir.join(CASES_FILE);
-    atomic_file::write_atomic(&cases, lines.as_bytes())?;
-    marker["cases_sha256"] = json!(hash_file(&cases)?);
-    write_marker(dir, &marker)?;
+    marker["cases_sha256"] = json!(Digest::sha256(lines.as_bytes()));
+    let written = earlier.and_then(|marker| marker["cases_sha256"].as_str()?.parse().ok());
+    let edited = EditedFile::set_aside(&dir.join(CASES_FILE), written)?;
+    let result = write_marker(dir, &marker)
+        .and_then(|()| atomic_file::write_atomic(&dir.join(CASES_FILE), lines.as_bytes()));
+    if let Err(error) = result {
+        return Err(edited.map_or_else(|| error, |edited| edited.restore_after(error)));
+    }
+    remove_other_images(dir, &names)?;
     Ok(edited)
+}
+
+/// Writes an image as a PNG file.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn write_png(path: &Path, image: &RgbImage) -> Result<()> {
+    let mut bytes = Cursor::new(Vec::new());
+    let context = || format!("cannot write {}", path.display());
+    image.write_to(&mut bytes, ImageFormat::Png).with_context(context)?;
+    atomic_file::write_atomic(path, bytes.get_ref())
+}
+
+/// Removes the images of an earlier output that have other names, unless kept cases may need them.
+fn remove_other_images(dir: &Path, names: &BTreeSet<String>) -> Result<()> {
+    let is_kept = |name: &String| EditedFile::is_kept_name(name, CASES_FILE);
+    if list_names(dir)?.iter().any(is_kept) {
+        return Ok(());
+    }
+    let images = dir.join("images");
+    for name in list_names(&images)?.iter().filter(|name| !names.contains(*name)) {
+        let path = images.join(name);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
 }
 
 fn write_marker(dir: &Path, marker: &Value) -> Result<()> {
@@ -104,9 +138,9 @@ fn read_marker(dir: &Path) -> Option<Value> {
     (marker["generator"] == GENERATOR).then_some(marker)
 }
 
-/// Removes an earlier output of this generator, except for edited cases: returns them under their
-/// new name. Returns an error if the folder contains other files.
-fn prepare_folder(dir: &Path) -> Result<Option<EditedFile>> {
+/// Returns the marker of an earlier output of this generator, and `None` for an empty or new folder.
+/// Returns an error if the folder contains other files.
+fn check_folder(dir: &Path) -> Result<Option<Value>> {
     if !dir.exists() {
         return Ok(None);
     }
@@ -132,18 +166,8 @@ fn prepare_folder(dir: &Path) -> Result<Option<EditedFile>> {
             foreign.or(names.first()).map_or("other files", String::as_str)
         );
     };
-    let cases = dir.join(CASES_FILE);
-    let written = marker["cases_sha256"].as_str().and_then(|hash| hash.parse().ok());
-    let edited = EditedFile::set_aside(&cases, written)?;
-    if edited.is_none() && cases.exists() {
-        fs::remove_file(&cases).with_context(|| format!("cannot remove {}", cases.display()))?;
-    }
-    for name in &image_names {
-        let path = images.join(name);
-        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
     atomic_file::remove_temporary_files(dir)?;
-    Ok(edited)
+    Ok(Some(marker))
 }
 
 /// Returns true if this generator gives an image this name.
@@ -261,6 +285,8 @@ mod tests {
         assert_eq!(fs::read_to_string(edited.path()).unwrap(), "mine");
         let cases = fs::read_to_string(dir.path().join(CASES_FILE)).unwrap();
         assert_eq!(cases.lines().count(), 2);
+        // The kept cases still have their images.
+        assert_eq!(list_names(&dir.path().join("images")).unwrap().len(), 3);
     }
 
     #[test]

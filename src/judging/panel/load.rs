@@ -143,7 +143,7 @@ impl Panel {
 
     /// Returns the device, for the manifest.
     pub(in crate::judging) fn device(&self) -> String {
-        let of_bf16 = bf16_instructions().filter(|_| self.placement.rounds_inputs());
+        let of_bf16 = self.placement.rounds_inputs().then(bf16_instructions).flatten();
         match (self.placement.device.location(), of_bf16) {
             (candle::DeviceLocation::Cpu, Some(of_bf16)) => {
                 format!("cpu ({}, {of_bf16})", instruction_set())

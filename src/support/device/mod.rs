@@ -86,7 +86,7 @@ pub enum DtypeChoice {
     F32,
     /// Half precision, as in most LLaVA checkpoints
     F16,
-    /// Half precision with the range of f32; fast on CPUs with AMX
+    /// Half precision with the range of f32; fast on CPUs with AMX or AVX-512 BF16
     Bf16,
     /// 8 bits: blocks of 32 values share a scale (decoder only; CPU)
     #[value(name = "q8_0")]

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 
+use super::regular_file;
 use crate::support::digest::{Digest, HashingReader};
 
 /// Maximum number of kept files beside one file.
@@ -27,7 +28,7 @@ impl EditedFile {
     ///
     /// # Errors
     ///
-    /// The file cannot be read or renamed, or too many are kept.
+    /// The file cannot be read or renamed, or a thousand files are kept.
     pub fn set_aside(path: &Path, written: Option<Digest>) -> Result<Option<Self>> {
         let Some(found) = hash_file(path)? else {
             return Ok(None);
@@ -35,24 +36,26 @@ impl EditedFile {
         if written == Some(found) {
             return Ok(None);
         }
-        let kept = (1..=MAX_KEPT).map(|number| kept_path(path, number)).find(|path| !path.exists());
+        let is_free = |path: &PathBuf| {
+            let metadata = fs::symlink_metadata(path);
+            metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let kept = (1..=MAX_KEPT).map(|number| kept_path(path, number)).find(is_free);
         let kept = kept.with_context(|| {
             format!("{}: {MAX_KEPT} edited files\nhint: move them", path.display())
         })?;
-        fs::rename(path, &kept).with_context(|| path.display().to_string())?;
+        fs::rename(path, &kept)
+            .with_context(|| format!("cannot rename {} to {}", path.display(), kept.display()))?;
         Ok(Some(Self { original: path.to_owned(), kept }))
     }
 
-    /// Gives the file its first name again, unless there is another file of this name.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be renamed.
-    pub fn restore(&self) -> Result<()> {
-        if self.original.exists() {
-            return Ok(());
+    /// Gives the file its first name again after an error, unless there is another file of this name.
+    /// Returns the error, with the path of the file if it could not be renamed.
+    pub fn restore_after(&self, error: anyhow::Error) -> anyhow::Error {
+        if !self.original.exists() && fs::rename(&self.kept, &self.original).is_ok() {
+            return error;
         }
-        fs::rename(&self.kept, &self.original).with_context(|| self.kept.display().to_string())
+        anyhow!("{error:#}\nnote: the edited file is now {}", self.kept.display())
     }
 
     /// Returns true for the names that [`EditedFile::set_aside`] gives to files of the name
@@ -74,7 +77,7 @@ impl EditedFile {
 ///
 /// The file cannot be read.
 pub fn hash_file(path: &Path) -> Result<Option<Digest>> {
-    let file = match fs::File::open(path) {
+    let file = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
@@ -121,11 +124,12 @@ mod tests {
         fs::write(&path, "edit").unwrap();
         let kept = EditedFile::set_aside(&path, None).unwrap().unwrap();
         assert_eq!(kept.path(), folder.path().join("cases.old-1"));
-        kept.restore().unwrap();
+        assert_eq!(kept.restore_after(anyhow!("full disk")).to_string(), "full disk");
         assert_eq!(fs::read_to_string(&path).unwrap(), "edit");
         let kept = EditedFile::set_aside(&path, None).unwrap().unwrap();
         fs::write(&path, "new").unwrap();
-        kept.restore().unwrap();
+        let error = kept.restore_after(anyhow!("full disk")).to_string();
+        assert!(error.ends_with("cases.old-1"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert!(kept.path().exists());
     }

@@ -1,5 +1,5 @@
-//! File helpers: atomic writes, files that grow by lines, checked output files, edited files, locked output folders, checks
-//! for regular files, and protection against CSV injection.
+//! File helpers: atomic writes, files that grow by lines, checked output files, edited files, locked
+//! output folders, checks for regular files, and protection against CSV injection.
 
 pub mod append_file;
 pub mod atomic_file;

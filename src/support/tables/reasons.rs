@@ -1,7 +1,7 @@
 //! Reasons why cells of a table have no value.
 
 /// Maximum number of names in a note.
-const MAX_NAMES: usize = 4;
+const MAX_NAMES: usize = 5;
 
 /// Reasons in order of first occurrence, each with the names of the missing values.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,7 @@ impl Reasons {
     /// ones and counts the others.
     pub fn notes(self, prefix: &str) -> Vec<String> {
         let note = |(reason, names): (String, Vec<String>)| {
-            let listed = if names.len() > MAX_NAMES + 1 { MAX_NAMES } else { names.len() };
-            let (listed, others) = names.split_at(listed);
+            let (listed, others) = names.split_at(names.len().min(MAX_NAMES));
             let more = if others.is_empty() {
                 String::new()
             } else {
@@ -67,7 +66,7 @@ mod tests {
         assert_eq!(notes(&["a", "b", "c", "d", "e"]), ["undefined: a, b, c, d, e (one case)"]);
         assert_eq!(
             notes(&["a", "b", "c", "d", "e", "f"]),
-            ["undefined: a, b, c, d and 2 more (one case)"]
+            ["undefined: a, b, c, d, e and 1 more (one case)"]
         );
     }
 }

@@ -51,8 +51,7 @@ pub fn write_evaluation_preferences(
     let mut folder = PreferenceFolder::create(config)?;
     let mut images = CopiedImages::new(&config.out);
     for (evaluation, parsed) in evaluations.iter().zip(&parsed) {
-        interrupt
-            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        interrupt.bail_if_requested("the pairs are not written; run the same command again")?;
         let image = evaluation.image.as_deref();
         let image = image.map(|image| images.copy_file(image));
         let name = parsed.member.as_deref().unwrap_or("evaluation");

@@ -2,13 +2,13 @@
 
 use acem3_experts::Aspect;
 use acem3_experts::prompt::{EvaluationFormat, Form, JudgeInput};
-use anyhow::{Context, Result, bail};
-use image::ImageFormat;
+use anyhow::{Result, bail};
 
 use super::negatives::{EvaluationContent, EvaluationRatings};
 use super::prompt_style::{StyledPrompt, StyledPrompts};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
+use crate::data::phantoms::case_folder::write_png;
 use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::preference_folder::{
@@ -74,14 +74,11 @@ pub fn write_phantom_preferences(
     let prompts = config.prompts.builder(Form::Pair, false)?;
     let mut folder = PreferenceFolder::create(config)?;
     for index in 0..config.cases {
-        interrupt
-            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        interrupt.bail_if_requested("the pairs are not written; run the same command again")?;
         let phantom = generate_phantom(config.seed, index);
         let id = format!("phantom-{}-{index:05}", config.seed);
         let image = format!("images/{id}.png");
-        let path = config.out.join(&image);
-        let result = phantom.image.save_with_format(&path, ImageFormat::Png);
-        result.with_context(|| format!("cannot write {}", path.display()))?;
+        write_png(&config.out.join(&image), &phantom.image)?;
         for (i, member) in MEMBERS.iter().enumerate() {
             let PromptWithRatings { prompt, format, ratings } =
                 prompt_and_ratings(&prompts, i, &phantom)?;

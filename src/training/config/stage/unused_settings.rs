@@ -1,4 +1,5 @@
-//! Settings that have no effect in a stage: an error, so that nobody relies on them.
+//! Settings that have no effect in a stage, because of its kind or of its file: an error, so that nobody
+//! relies on them. Settings that depend on others, such as `padding` on `foreign`, are not checked.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use super::stage_kind::StageKind;
 enum SettingGroup {
     /// Sources of examples: all stages that generate them.
     Sources,
-    /// Sequences without a case: alignment and evaluations.
+    /// Sequences without a case, and findings: alignment and evaluations.
     Sequences,
     /// Answers to questions beside evaluations.
     Answers,
@@ -26,13 +27,13 @@ impl SettingGroup {
     fn of(key: &str) -> Option<Self> {
         match key {
             "real" | "data_shares" => Some(Self::Sources),
-            "comparing" | "copying" | "claim_words" | "invented" | "doubting" => {
-                Some(Self::Sequences)
-            }
+            "comparing" | "copying" | "invented" | "doubting" => Some(Self::Sequences),
             "answering" => Some(Self::Answers),
             "foreign" | "foreign_phantoms" | "padding" | "varied" | "long" | "unrelated"
             | "other" => Some(Self::Pairs),
-            "drilling" | "drilling_images" | "consistent" | "easy" => Some(Self::JointPairs),
+            "drilling" | "drilling_images" | "claim_words" | "consistent" | "easy" => {
+                Some(Self::JointPairs)
+            }
             _ => None,
         }
     }
@@ -76,7 +77,8 @@ pub(super) fn check_unused_settings(stage: &StageConfig) -> Result<()> {
     Ok(())
 }
 
-/// Returns the keys of a stage whose values differ from those of a stage with these keys only.
+/// Returns the keys of a stage whose values differ from those of a stage that has only the keys of
+/// `other`.
 ///
 /// # Errors
 /// The other stage lacks a required key.
@@ -103,6 +105,7 @@ mod tests {
             ("encoder", "answering = 0.2"),
             ("align", "easy = 0.3"),
             ("align", "foreign = 0.3"),
+            ("align", "claim_words = 9"),
             ("heads", "drilling = 0.3"),
             ("dpo", "doubting = 0.5"),
             ("rtdpo", "copying = 0.1"),
@@ -112,6 +115,22 @@ mod tests {
             let key = setting.split(' ').next().unwrap();
             assert!(error.starts_with(&format!("{key} has no effect")), "{kind}: {error}");
         }
+    }
+
+    #[test]
+    fn every_key_has_a_group_or_is_used_by_all_kinds() {
+        let stage: StageConfig = toml::from_str(
+            "name = \"a\"\nkind = \"sft\"\ncopying = 0.1\ndrilling_images = 0.1\ninvented = 0.1\n\
+             consistent = 0.1\nforeign = 0.1\nforeign_phantoms = 0.1\nvaried = 0.1\nlong = 0.1\n\
+             unrelated = 0.1\nother = 0.1\ndata_shares = { slake = 1.0 }",
+        )
+        .unwrap();
+        let fields = serde_json::to_value(&stage).unwrap();
+        let fields = fields.as_object().unwrap().keys();
+        let other: Vec<&String> = fields.filter(|key| SettingGroup::of(key).is_none()).collect();
+        let schedule =
+            ["batch", "clip", "frozen", "kind", "members", "name", "rate", "steps", "warmup"];
+        assert_eq!(other, schedule);
     }
 
     #[test]

@@ -113,12 +113,13 @@ pub fn convert_records(
     })?;
     let (cases, view) = (manifest.source.cases_path(), request.dicom_view.clone());
     let images = SampledImages::for_run(&cases, view, &request.run)?;
+    let prompts = request.prompts.builder(request.form, request.shows_reference)?;
     create_folder(&request.out)?;
     let _lock = FolderLock::acquire(&request.out)?;
     let kept = keep_edited(&request.out)?;
-    let mut conversion = Conversion {
+    let conversion = Conversion {
         request,
-        prompts: request.prompts.builder(request.form, request.shows_reference)?,
+        prompts,
         images,
         saved: SavedImages::new(&request.out),
         rejected: Vec::new(),
@@ -129,22 +130,11 @@ pub fn convert_records(
             ..ConversionSummary::default()
         },
     };
-    let lines = conversion.lines(&mut records, interrupt);
-    let written = write_chunks_atomic(&request.out.join(EVALUATIONS), lines);
-    if let Err(error) = written {
-        if let Some(kept) = &kept {
-            kept.restore()?;
-        }
-        return Err(error);
+    match (conversion.write(&mut records, interrupt), kept) {
+        (Ok(summary), kept) => Ok(ConversionSummary { kept, ..summary }),
+        (Err(error), Some(kept)) => Err(kept.restore_after(error)),
+        (Err(error), None) => Err(error),
     }
-    let Conversion { rejected, mut summary, saved, .. } = conversion;
-    summary.kept = kept;
-    summary.images = saved.count();
-    summary.evaluations_sha256 = hash_file(&request.out.join(EVALUATIONS))?;
-    write_chunks_atomic(&request.out.join(REJECTED), rejected.into_iter().map(Ok))?;
-    let json = serde_json::to_string_pretty(&summary)? + "\n";
-    write_chunks_atomic(&request.out.join(SUMMARY), [Ok(json)])?;
-    Ok(summary)
 }
 
 /// Keeps evaluations that people have edited since an earlier conversion, for example to rate them:
@@ -178,6 +168,23 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
+    /// Writes the files of the evaluations, of the rejected ones and of the counts.
+    fn write(
+        mut self,
+        records: &mut RecordReader<'static, Record>,
+        interrupt: &Interrupt,
+    ) -> Result<ConversionSummary> {
+        let out = &self.request.out;
+        write_chunks_atomic(&out.join(EVALUATIONS), self.lines(records, interrupt))?;
+        let Self { rejected, mut summary, saved, .. } = self;
+        summary.images = saved.count();
+        summary.evaluations_sha256 = hash_file(&out.join(EVALUATIONS))?;
+        write_chunks_atomic(&out.join(REJECTED), rejected.into_iter().map(Ok))?;
+        let json = serde_json::to_string_pretty(&summary)? + "\n";
+        write_chunks_atomic(&out.join(SUMMARY), [Ok(json)])?;
+        Ok(summary)
+    }
+
     /// Returns the lines of the accepted evaluations, record by record, and at the end the error of
     /// an incomplete run.
     fn lines<'a>(

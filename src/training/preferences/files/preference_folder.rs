@@ -105,8 +105,8 @@ pub(crate) struct PreferenceFolder<'a> {
 }
 
 impl<'a> PreferenceFolder<'a> {
-    /// Creates the folder, or checks one of an earlier run. The earlier pairs and their images stay
-    /// until [`PreferenceFolder::finish`].
+    /// Creates the folder, or checks one of an earlier run. [`PreferenceFolder::finish`] replaces
+    /// the earlier pairs.
     pub(crate) fn create(config: &'a PreferenceFolderConfig) -> Result<Self> {
         if config.negatives.is_empty() {
             bail!("--negatives: expected at least one\nhint: omit the flag to use all negatives");

@@ -89,8 +89,7 @@ pub fn write_mistake_preferences(
         counts: MistakeCounts::default(),
     };
     for record in records.by_ref() {
-        interrupt
-            .bail_if_requested("the folder is incomplete; run the same command to regenerate it")?;
+        interrupt.bail_if_requested("the pairs are not written; run the same command again")?;
         writer.add(&record?)?;
     }
     if let Some(found) = records.state().problems.first() {

@@ -5,14 +5,17 @@
 //! each output, one instruction multiplies 16 pairs of values. It adds the products of the first values
 //! of the pairs in one chain of fused operations, those of the second values in another, adds both sums,
 //! and adds the result to the output. Here the pairs of a row are the neighbours at columns `2t + 8m` and
-//! `2t + 8m + 1` for `m` from 0 to 15: four instructions `t` for 128 columns. Processors with `AVX512_BF16` compute eight
-//! chains for two weight rows in a vector register, and two operations of each with one instruction
-//! ([`pair_unit`]). Others compute eight chains in a vector register ([`crate::row_product`]) or in portable
-//! code. So all processors give equal results.
+//! `2t + 8m + 1` for `m` from 0 to 15: four instructions `t` for 128 columns.
 //!
-//! AMX and `AVX512_BF16` treat magnitudes below 2⁻¹²⁶ as zero. They do not occur: inputs below 2⁻⁴⁰ count as zero
-//! ([`rounding`]) and so do weights below 2⁻⁷² ([`RoundedWeight`]). Both have eight significant bits, so
-//! all products are multiples of 2⁻¹²⁶, and so are all sums.
+//! Processors with `AVX512_BF16` compute eight chains for two weight rows in a vector register, and two
+//! operations of each with one instruction ([`pair_unit`]). Products with one row, and other processors,
+//! compute eight chains in a vector register ([`crate::row_product`]) or in portable code. So all
+//! processors give equal results, except for the bits of results that are not a number.
+//!
+//! AMX and `AVX512_BF16` treat magnitudes below 2⁻¹²⁶ as zero. They do not occur: inputs below 2⁻⁴⁰ count
+//! as zero ([`rounding`]) and so do weights below 2⁻⁷² ([`RoundedWeight`]). Both have eight significant
+//! bits, so all products are multiples of 2⁻¹²⁶, and so are all sums. Products are exact in f32. Columns
+//! beyond the last one are zeros, which change no sum: a chain begins with +0 and never becomes −0.
 
 #[cfg(target_arch = "x86_64")]
 mod bf16_rows;
@@ -109,7 +112,7 @@ mod tests {
         RoundedWeight::new(&values.to_dtype(DType::BF16)?)
     }
 
-    /// More than 128 inputs take the weights twice.
+    /// AMX reads the weights twice for more than 128 inputs.
     #[test]
     fn products_equal_those_of_portable_code_for_any_number_of_inputs() -> Result<()> {
         let shapes = [(1, 1), (33, 7), (16, 128), (50, 192), (250, 192), (40, 1029), (35, 2100)];

@@ -7,16 +7,26 @@ use crate::output_columns::MIN_PARALLEL_WORK;
 
 /// Values of a row: a chunk, a block of the next one, and a part of a block.
 const COLUMNS: usize = 1024 + 128 + 37;
-/// Inputs and weight rows of the products: a part of a group of one, and all groups of the other.
-const SIZES: [[usize; 2]; 2] = [[6, 35], [35, 6]];
-/// Exponents of inputs and weights: usual ones, and the smallest of numbers that are not zero.
-const EXPONENTS: [[[f32; 2]; 2]; 2] = [[[-8., 7.], [-8., 7.]], [[-40., -30.], [-72., -60.]]];
+/// Inputs and weight rows of the products. AMX multiplies 16 of both at a time, and pairs up to six inputs
+/// with eight weight rows. Pairs read the weights of up to 12 inputs where they are stored.
+const SIZES: [[usize; 2]; 4] = [[6, 35], [35, 6], [11, 19], [13, 16]];
+/// Smallest and largest exponents of inputs and weights: usual ones, and once the smallest of numbers that
+/// are not zero.
+const EXPONENTS: [[[f32; 2]; 2]; 4] = [USUAL, [[-39., -30.], [-71., -60.]], USUAL, USUAL];
+/// Usual exponents.
+const USUAL: [[f32; 2]; 2] = [[-8., 7.]; 2];
 
 /// Returns true if a unit and the portable code give equal products of pseudo-random values. All of it
 /// runs on this thread, because other threads may wait for the result.
 pub(super) fn is_equal(product: impl Fn(&[f32], usize, Bf16Rows) -> Vec<f32>) -> bool {
-    const { assert!(SIZES[0][0] * SIZES[0][1] * COLUMNS < MIN_PARALLEL_WORK) };
-    const { assert!(SIZES[1][0] * COLUMNS < MIN_PARALLEL_VALUES) };
+    const {
+        let mut i = 0;
+        while i < SIZES.len() {
+            assert!(SIZES[i][0] * SIZES[i][1] * COLUMNS < MIN_PARALLEL_WORK);
+            assert!(SIZES[i][0] * COLUMNS < MIN_PARALLEL_VALUES);
+            i += 1;
+        }
+    }
     let mut state = 1u32;
     let mut next = |[smallest, largest]: [f32; 2]| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

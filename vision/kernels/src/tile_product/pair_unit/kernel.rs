@@ -1,4 +1,4 @@
-//! Functions with the instructions of [`PairUnit`](super::PairUnit).
+//! Functions with the instructions of [`Bf16PairUnit`](super::Bf16PairUnit).
 
 use std::arch::x86_64::{
     __m512bh, __m512i, _mm512_broadcast_i32x8, _mm512_dpbf16_ps, _mm512_permutexvar_epi16,
@@ -58,10 +58,10 @@ pub(super) fn multiply_packed<const R: usize>(
 
 /// A chunk of some weight rows in memory.
 #[derive(Clone, Copy)]
-pub(super) struct StoredWeights<'a> {
+pub(super) struct StoredRows<'a> {
     pub(super) rows: &'a [&'a [u16]; WEIGHT_ROWS],
-    /// Bytes from the first weight to what is prefetched.
-    pub(super) ahead: usize,
+    /// Bytes from the first weight to what is prefetched, if anything is.
+    pub(super) ahead: Option<usize>,
 }
 
 /// Adds the products of `R` input rows with weights in memory to the outputs of each input row at
@@ -70,11 +70,11 @@ pub(super) struct StoredWeights<'a> {
 pub(super) fn multiply_stored<const R: usize>(
     simd: V4,
     x: &[InputPairs],
-    weights: StoredWeights,
+    weights: StoredRows,
     outputs: &mut [&mut [f32]],
     places: Range<usize>,
 ) {
-    let StoredWeights { rows, ahead } = weights;
+    let StoredRows { rows, ahead } = weights;
     let order: __m512i = cast(PAIR_PLACES);
     let parts = rows.map(|row| row.as_chunks::<BLOCK_COLUMNS>());
     let blocks = parts[0].0.len();
@@ -88,7 +88,7 @@ pub(super) fn multiply_stored<const R: usize>(
         let mut sums = [[simd.splat_f32x16(0.); WEIGHT_ROWS / 2]; R];
         for (i, x) in x.iter().enumerate() {
             let block = chain * CHAIN_BLOCKS + i;
-            if let Some(first) = rows[0].get(block) {
+            if let (Some(first), Some(ahead)) = (rows[0].get(block), ahead) {
                 // The next rows are fetched in the order of their addresses.
                 let size = size_of_val(first);
                 let ahead = ahead + block * size * (WEIGHT_ROWS - 1);

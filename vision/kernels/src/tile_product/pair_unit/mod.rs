@@ -32,11 +32,11 @@ const WEIGHT_ROWS: usize = 8;
 
 /// The processor has AVX-512 with instructions for pairs of bf16 values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PairUnit {
+pub(super) struct Bf16PairUnit {
     simd: V4,
 }
 
-impl PairUnit {
+impl Bf16PairUnit {
     /// Returns the unit, if there is one.
     pub(super) fn find() -> Option<Self> {
         static FOUND: OnceLock<bool> = OnceLock::new();
@@ -45,7 +45,10 @@ impl PairUnit {
         FOUND.get_or_init(has_instructions).then_some(Self { simd })
     }
 
-    /// Computes the product of `n` input rows with a weight, row by row.
+    /// Computes the product of `n` input rows, at least one, with a weight.
+    ///
+    /// # Shapes
+    /// `x` (n, columns) → (n, rows).
     pub(super) fn product(self, x: &[f32], n: usize, weight: Bf16Rows) -> Vec<f32> {
         let input = PairInput::round(self.simd, x, weight.columns);
         let work = n * weight.rows * weight.columns;

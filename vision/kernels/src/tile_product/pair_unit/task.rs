@@ -4,23 +4,21 @@ use std::ops::Range;
 
 use super::super::bf16_rows::Bf16Rows;
 use super::input::{InputPairs, PairInput};
-use super::kernel::{StoredWeights, multiply_packed, multiply_stored, pack_weights};
+use super::kernel::{StoredRows, multiply_packed, multiply_stored, pack_weights};
 use super::weights::{WeightPairs, parts_of_rows};
-use super::{BLOCK_COLUMNS, PairUnit, WEIGHT_ROWS};
+use super::{BLOCK_COLUMNS, Bf16PairUnit, WEIGHT_ROWS};
 use crate::output_columns::OutputColumns;
 use crate::row_product::{CHUNK_COLUMNS, column_chunks};
 
 /// Up to this number of groups of input rows, weights are read where they are stored.
 const MAX_STORED_GROUPS: usize = 2;
-/// Groups of weight rows that are multiplied with all inputs before the next ones are read, if there is
-/// more than one group of inputs. Their chunks take 100 kB.
+/// Groups of packed weight rows that are multiplied with all inputs before the next ones are packed.
+/// Their chunks take 100 kB.
 const PANEL_GROUPS: usize = 6;
-/// Blocks of a chunk.
-const CHUNK_BLOCKS: usize = CHUNK_COLUMNS / BLOCK_COLUMNS;
 
 /// Computes the outputs of consecutive weight rows.
 pub(super) struct PairTask<'a> {
-    pub(super) unit: PairUnit,
+    pub(super) unit: Bf16PairUnit,
     pub(super) input: &'a PairInput,
     pub(super) weight: Bf16Rows<'a>,
     pub(super) outputs: OutputColumns<'a>,
@@ -47,7 +45,9 @@ impl PairTask<'_> {
                 let groups = self.outputs.rows.chunks_mut(self.input.group_rows());
                 for (group, outputs) in groups.enumerate() {
                     let x = self.input.group(group, &chunk);
-                    let weights = StoredWeights { rows: &rows, ahead };
+                    // The first group fetches the next weights.
+                    let ahead = (group == 0).then_some(ahead);
+                    let weights = StoredRows { rows: &rows, ahead };
                     self.unit.multiply_stored(x, weights, outputs, places.clone());
                 }
                 ahead += size_of_val(rows[0]) * (WEIGHT_ROWS - 1);
@@ -58,7 +58,8 @@ impl PairTask<'_> {
     /// Multiplies with weights that are first packed, panel by panel.
     fn multiply_packed(mut self) {
         let panel_rows = PANEL_GROUPS * WEIGHT_ROWS;
-        let mut panel = vec![WeightPairs::ZERO; PANEL_GROUPS * CHUNK_BLOCKS];
+        let blocks = self.weight.columns.min(CHUNK_COLUMNS).div_ceil(BLOCK_COLUMNS);
+        let mut panel = vec![WeightPairs::ZERO; PANEL_GROUPS * blocks];
         let width = self.outputs.width();
         for start in (0..width).step_by(panel_rows) {
             let places = start..(start + panel_rows).min(width);
@@ -77,7 +78,7 @@ impl PairTask<'_> {
         for (place, panel) in groups.zip(panel.chunks_mut(blocks)) {
             let rows = parts_of_rows(self.weight, self.outputs.first + place, chunk);
             // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
-            #[expect(unsafe_code, reason = "see `PairUnit::multiply_packed`")]
+            #[expect(unsafe_code, reason = "see `Bf16PairUnit::multiply_packed`")]
             unsafe {
                 pack_weights(&rows, panel, ahead);
             }
@@ -98,12 +99,12 @@ impl PairTask<'_> {
     }
 }
 
-impl PairUnit {
+impl Bf16PairUnit {
     /// Adds the products of up to six input rows with some weight rows to their outputs at `places`.
     fn multiply_stored(
         self,
         x: &[InputPairs],
-        weights: StoredWeights,
+        weights: StoredRows,
         outputs: &mut [&mut [f32]],
         places: Range<usize>,
     ) {

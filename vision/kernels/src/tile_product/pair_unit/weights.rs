@@ -6,13 +6,13 @@ use super::super::bf16_rows::Bf16Rows;
 use super::{BLOCK_COLUMNS, LANES, WEIGHT_ROWS};
 
 /// Pairs of two weight rows: eight of the first, then eight of the second.
-pub(super) type RowPairs = [u32; 2 * LANES];
+pub(super) type TwoRowPairs = [u32; 2 * LANES];
 
 /// A block of some weight rows: the first and the fifth row, the second and the sixth, and so on. The
 /// horizontal sums are then in the order of the outputs.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct WeightPairs(pub(super) [RowPairs; WEIGHT_ROWS / 2]);
+pub(super) struct WeightPairs(pub(super) [TwoRowPairs; WEIGHT_ROWS / 2]);
 
 impl WeightPairs {
     pub(super) const ZERO: Self = Self([[0; 2 * LANES]; WEIGHT_ROWS / 2]);
