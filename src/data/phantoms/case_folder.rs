@@ -80,8 +80,10 @@ pub fn write_folder(
     let edited = EditedFile::set_aside(&dir.join(CASES_FILE), written)?;
     let result = write_marker(dir, &marker)
         .and_then(|()| atomic_file::write_atomic(&dir.join(CASES_FILE), lines.as_bytes()));
-    if let Err(error) = result {
-        return Err(edited.map_or_else(|| error, |edited| edited.restore_after(error)));
+    match (result, &edited) {
+        (Ok(()), _) => {}
+        (Err(error), Some(edited)) => return Err(edited.restore_after(error)),
+        (Err(error), None) => return Err(error),
     }
     remove_other_images(dir, &names)?;
     Ok(edited)

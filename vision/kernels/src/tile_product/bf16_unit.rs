@@ -56,15 +56,16 @@ impl Bf16Unit {
 
     fn tiles() -> Option<Self> {
         static FOUND: OnceLock<Option<Bf16Unit>> = OnceLock::new();
-        *FOUND.get_or_init(|| TileUnit::find().map(Self::Tiles).filter(Self::passes_test))
+        *FOUND.get_or_init(|| TileUnit::find().map(Self::Tiles).filter(|unit| unit.passes_test()))
     }
 
     fn pairs() -> Option<Self> {
         static FOUND: OnceLock<Option<Bf16Unit>> = OnceLock::new();
-        *FOUND.get_or_init(|| Bf16PairUnit::find().map(Self::Pairs).filter(Self::passes_test))
+        *FOUND
+            .get_or_init(|| Bf16PairUnit::find().map(Self::Pairs).filter(|unit| unit.passes_test()))
     }
 
-    fn passes_test(&self) -> bool {
+    fn passes_test(self) -> bool {
         self_test::is_equal(|x, n, weight| self.product(x, n, weight))
     }
 }

@@ -28,9 +28,9 @@ impl PairTask<'_> {
     /// Computes the outputs.
     pub(super) fn run(self) {
         if self.input.groups() <= MAX_STORED_GROUPS {
-            self.multiply_stored()
+            self.multiply_stored();
         } else {
-            self.multiply_packed()
+            self.multiply_packed();
         }
     }
 
