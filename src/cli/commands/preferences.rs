@@ -58,6 +58,12 @@ pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result
         _ => (write_phantom_preferences(&config, &interrupt)?, Vec::new()),
     };
     let is_empty = written.pairs == 0;
+    if let Some(edited) = &written.edited {
+        print_lines(&format!(
+            "note: preferences.jsonl was not as this command wrote it; it is now {}",
+            edited.path().display()
+        ));
+    }
     if !verbosity.quiet {
         let (pairs, out) = (format_count(written.pairs, "pair"), args.out.display());
         write_stdout(&format!("{pairs} in {out}\n"))?;

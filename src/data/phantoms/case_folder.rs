@@ -159,7 +159,8 @@ fn check_folder(dir: &Path) -> Result<Option<Value>> {
             || EditedFile::is_kept_name(name, CASES_FILE)
     };
     let foreign = names.iter().find(|name| !is_known(name));
-    let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_generated_name(name)));
+    let is_image = |name: &&String| is_generated_name(name) || is_temporary_name(name);
+    let foreign = foreign.or_else(|| image_names.iter().find(|name| !is_image(name)));
     let (Some(marker), None) = (marker, foreign) else {
         bail!(
             "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
@@ -169,6 +170,9 @@ fn check_folder(dir: &Path) -> Result<Option<Value>> {
         );
     };
     atomic_file::remove_temporary_files(dir)?;
+    if images.is_dir() {
+        atomic_file::remove_temporary_files(&images)?;
+    }
     Ok(Some(marker))
 }
 
@@ -289,6 +293,16 @@ mod tests {
         assert_eq!(cases.lines().count(), 2);
         // The kept cases still have their images.
         assert_eq!(list_names(&dir.path().join("images")).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn temporary_images_of_a_killed_run_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        make_folder(dir.path(), 1, 9).unwrap();
+        let part = dir.path().join("images/phantom-9-00000.png.99d95b3432258471.part");
+        fs::write(&part, "half").unwrap();
+        make_folder(dir.path(), 1, 9).unwrap();
+        assert!(!part.exists());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reasons why cells of a table have no value.
 
 /// Maximum number of names in a note.
-const MAX_NAMES: usize = 5;
+const MAX_NAMES: usize = 8;
 
 /// Reasons in order of first occurrence, each with the names of the missing values.
 #[derive(Clone, Debug, Default)]
@@ -63,10 +63,10 @@ mod tests {
             let reasons: Reasons = names.iter().map(|name| (*name, "one case")).collect();
             reasons.undefined_notes()
         };
-        assert_eq!(notes(&["a", "b", "c", "d", "e"]), ["undefined: a, b, c, d, e (one case)"]);
+        assert_eq!(notes(&["a", "b"]), ["undefined: a, b (one case)"]);
         assert_eq!(
-            notes(&["a", "b", "c", "d", "e", "f"]),
-            ["undefined: a, b, c, d, e and 1 more (one case)"]
+            notes(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]),
+            ["undefined: a, b, c, d, e, f, g, h and 2 more (one case)"]
         );
     }
 }

@@ -151,6 +151,21 @@ mod tests {
     }
 
     #[test]
+    fn edited_pairs_are_kept_with_their_images() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        assert_eq!(write(&config).unwrap().edited, None);
+        assert_eq!(write(&config).unwrap().edited, None);
+        let file = dir.path().join(PREFERENCES_FILE);
+        let edited = fs::read_to_string(&file).unwrap() + "\n";
+        fs::write(&file, &edited).unwrap();
+        let smaller = PreferenceFolderConfig { cases: 2, ..config };
+        let kept = write(&smaller).unwrap().edited.unwrap();
+        assert_eq!(fs::read_to_string(kept.path()).unwrap(), edited);
+        assert_eq!(list_names(&dir.path().join("images")).unwrap().len(), 6);
+    }
+
+    #[test]
     fn failed_run_leaves_earlier_pairs() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());

@@ -129,7 +129,7 @@ mod tests {
         let fields = fields.as_object().unwrap().keys();
         let other: Vec<&String> = fields.filter(|key| SettingGroup::of(key).is_none()).collect();
         let schedule =
-            ["batch", "clip", "frozen", "kind", "members", "name", "rate", "steps", "warmup"];
+            ["name", "kind", "steps", "batch", "rate", "warmup", "clip", "frozen", "members"];
         assert_eq!(other, schedule);
     }
 

@@ -12,7 +12,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::support::digest::Digest;
 use crate::support::files::atomic_file::{self, is_temporary_name};
+use crate::support::files::edited_file::EditedFile;
 use crate::support::files::file_form::has_json_line;
 use crate::support::files::folder::{create_folder, list_names};
 use crate::training::config::reward_tokens::RewardTokens;
@@ -26,6 +28,8 @@ use crate::training::preferences::prompt_text::prompt_text;
 
 /// File of the preference pairs.
 pub(crate) const PREFERENCES_FILE: &str = "preferences.jsonl";
+/// Hidden file with the hash of the pairs, which programs that read the folder ignore.
+const HASH_FILE: &str = ".preferences.sha256";
 /// Prefix of the names of copied images.
 pub(crate) const COPIED_PREFIX: &str = "given-";
 /// Offset of the seed, so that negatives and phantoms use different random numbers.
@@ -77,6 +81,8 @@ pub struct WrittenCounts {
     pub skipped: u64,
     /// Evaluations to which changes did not apply.
     pub obstacles: NegativeCounts,
+    /// The edited pairs of an earlier run under their new name.
+    pub edited: Option<EditedFile>,
 }
 
 /// Prompt and format of a preference pair.
@@ -207,20 +213,47 @@ impl<'a> PreferenceFolder<'a> {
     }
 
     /// Writes the file of the pairs, after all their images exist, and removes images that no pair
-    /// has.
+    /// has. Keeps edited pairs of an earlier run under another name, and then all images.
     pub(crate) fn finish(self) -> Result<WrittenCounts> {
         let out = &self.config.out;
-        atomic_file::write_atomic(&out.join(PREFERENCES_FILE), self.lines.as_bytes())?;
-        let names = list_names(&out.join("images"))?;
-        for name in names.iter().map(|name| format!("images/{name}")) {
-            if !self.images.contains(&name) {
-                let path = out.join(name);
-                fs::remove_file(&path)
-                    .with_context(|| format!("cannot remove {}", path.display()))?;
-            }
+        let path = out.join(PREFERENCES_FILE);
+        let edited = if is_empty(&path) {
+            None
+        } else {
+            let written = fs::read_to_string(out.join(HASH_FILE)).ok();
+            EditedFile::set_aside(&path, written.and_then(|hash| hash.trim().parse().ok()))?
+        };
+        let hash = format!("{}\n", Digest::sha256(self.lines.as_bytes()));
+        let result = atomic_file::write_atomic(&out.join(HASH_FILE), hash.as_bytes())
+            .and_then(|()| atomic_file::write_atomic(&path, self.lines.as_bytes()));
+        match (result, &edited) {
+            (Ok(()), _) => {}
+            (Err(error), Some(edited)) => return Err(edited.restore_after(error)),
+            (Err(error), None) => return Err(error),
         }
-        Ok(self.counts)
+        let is_kept = |name: &String| EditedFile::is_kept_name(name, PREFERENCES_FILE);
+        if !list_names(out)?.iter().any(is_kept) {
+            remove_other_images(out, &self.images)?;
+        }
+        Ok(WrittenCounts { edited, ..self.counts })
     }
+}
+
+/// Returns true for an empty file, which marks the folder of an interrupted run.
+fn is_empty(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.len() == 0)
+}
+
+/// Removes the images of a folder that are not among the names.
+fn remove_other_images(out: &Path, images: &BTreeSet<String>) -> Result<()> {
+    let names = list_names(&out.join("images"))?;
+    for name in names.iter().map(|name| format!("images/{name}")) {
+        if !images.contains(&name) {
+            let path = out.join(name);
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns true if a file was written by this command: it is empty, or its pairs have the fields of
@@ -242,20 +275,24 @@ fn prepare_folder(out: &Path) -> Result<()> {
     let images_folder = out.join("images");
     let is_earlier_output = is_own_file(&out.join(PREFERENCES_FILE))?;
     let is_image = |name: &str| name.starts_with("phantom-") || name.starts_with(COPIED_PREFIX);
-    let is_expected =
-        |name: &str| [PREFERENCES_FILE, "images"].contains(&name) || is_temporary_name(name);
+    let is_expected = |name: &str| {
+        [PREFERENCES_FILE, HASH_FILE, "images"].contains(&name)
+            || is_temporary_name(name)
+            || EditedFile::is_kept_name(name, PREFERENCES_FILE)
+    };
     let list_if_exists = |folder: &Path| {
         if folder.exists() { list_names(folder) } else { Ok(Vec::new()) }
     };
     let (files, image_files) = (list_if_exists(out)?, list_if_exists(&images_folder)?);
     let is_image = |name: &str| is_image(name) || is_temporary_name(name);
-    let has_other_files = !files.iter().all(|name| is_expected(name))
-        || !image_files.iter().all(|name| is_image(name));
-    if has_other_files || !(is_earlier_output || files.is_empty()) {
+    let other = files.iter().find(|name| !is_expected(name));
+    let other = other.or_else(|| image_files.iter().find(|name| !is_image(name)));
+    if other.is_some() || !(is_earlier_output || files.is_empty()) {
         bail!(
-            "--out {}: expected an empty folder or an earlier output of this command\n\
+            "--out {}: expected an empty folder or an earlier output of this command, found {}\n\
              hint: choose a folder that does not exist yet",
-            out.display()
+            out.display(),
+            other.or(files.first()).map_or("other files", String::as_str)
         );
     }
     create_folder(&images_folder)?;

@@ -12,7 +12,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::super::rounding::{MIN_PARALLEL_VALUES, round_input};
-use super::{BLOCK_COLUMNS, INPUT_ROWS, LANES};
+use super::sizes::{BLOCK_COLUMNS, INPUT_ROWS, LANES};
 use crate::row_product::column_chunks;
 
 /// A block of some input rows: the pairs of each row.

@@ -1,4 +1,4 @@
-//! Functions with the instructions of [`Bf16PairUnit`](super::Bf16PairUnit).
+//! Functions with the instructions for pairs.
 
 use std::arch::x86_64::{
     __m512bh, __m512i, _mm512_broadcast_i32x8, _mm512_dpbf16_ps, _mm512_permutexvar_epi16,
@@ -9,8 +9,8 @@ use pulp::x86::V4;
 use pulp::{cast, f32x16};
 
 use super::input::InputPairs;
+use super::sizes::{BLOCK_COLUMNS, CHAIN_BLOCKS, WEIGHT_ROWS};
 use super::weights::{PAIR_PLACES, WeightPairs};
-use super::{BLOCK_COLUMNS, CHAIN_BLOCKS, WEIGHT_ROWS};
 use crate::row_product::{InputLanes as _, add_lanes, prefetch, prefetch_bytes};
 
 /// Copies a chunk of some weight rows to blocks, and prefetches what begins `ahead` bytes later.

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::super::bf16_rows::Bf16Rows;
-use super::input::{InputPairs, PairInput};
-use super::kernel::{StoredRows, multiply_packed, multiply_stored, pack_weights};
+use super::input::PairInput;
+use super::kernel::StoredRows;
+use super::sizes::{BLOCK_COLUMNS, WEIGHT_ROWS};
+use super::unit::Bf16PairUnit;
 use super::weights::{WeightPairs, parts_of_rows};
-use super::{BLOCK_COLUMNS, Bf16PairUnit, WEIGHT_ROWS};
-use crate::output_columns::OutputColumns;
+use crate::output_columns::{OutputColumns, compute_columns};
 use crate::row_product::{CHUNK_COLUMNS, column_chunks};
 
 /// Up to this number of groups of input rows, weights are read where they are stored.
@@ -16,17 +17,31 @@ const MAX_STORED_GROUPS: usize = 2;
 /// Their chunks take 100 kB.
 const PANEL_GROUPS: usize = 6;
 
+impl Bf16PairUnit {
+    /// Computes the product of `n` input rows, at least one, with a weight.
+    ///
+    /// # Shapes
+    /// `x` (n, columns) → (n, rows).
+    pub(in super::super) fn product(self, x: &[f32], n: usize, weight: Bf16Rows) -> Vec<f32> {
+        let input = PairInput::round(self.simd(), x, weight.columns);
+        let work = n * weight.rows * weight.columns;
+        compute_columns([n, weight.rows], WEIGHT_ROWS, work, |outputs| {
+            PairTask { unit: self, input: &input, weight, outputs }.run();
+        })
+    }
+}
+
 /// Computes the outputs of consecutive weight rows.
-pub(super) struct PairTask<'a> {
-    pub(super) unit: Bf16PairUnit,
-    pub(super) input: &'a PairInput,
-    pub(super) weight: Bf16Rows<'a>,
-    pub(super) outputs: OutputColumns<'a>,
+struct PairTask<'a> {
+    unit: Bf16PairUnit,
+    input: &'a PairInput,
+    weight: Bf16Rows<'a>,
+    outputs: OutputColumns<'a>,
 }
 
 impl PairTask<'_> {
     /// Computes the outputs.
-    pub(super) fn run(self) {
+    fn run(self) {
         if self.input.groups() <= MAX_STORED_GROUPS {
             self.multiply_stored();
         } else {
@@ -77,11 +92,7 @@ impl PairTask<'_> {
         let groups = places.clone().step_by(WEIGHT_ROWS);
         for (place, panel) in groups.zip(panel.chunks_mut(blocks)) {
             let rows = parts_of_rows(self.weight, self.outputs.first + place, chunk);
-            // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
-            #[expect(unsafe_code, reason = "see `Bf16PairUnit::multiply_packed`")]
-            unsafe {
-                pack_weights(&rows, panel, ahead);
-            }
+            self.unit.pack_weights(&rows, panel, ahead);
         }
     }
 
@@ -94,58 +105,6 @@ impl PairTask<'_> {
             for (place, weights) in groups.zip(panel.chunks(blocks)) {
                 let places = place..(place + WEIGHT_ROWS).min(places.end);
                 self.unit.multiply_packed(x, weights, outputs, places);
-            }
-        }
-    }
-}
-
-impl Bf16PairUnit {
-    /// Adds the products of up to six input rows with some weight rows to their outputs at `places`.
-    fn multiply_stored(
-        self,
-        x: &[InputPairs],
-        weights: StoredRows,
-        outputs: &mut [&mut [f32]],
-        places: Range<usize>,
-    ) {
-        let simd = self.simd;
-        // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
-        #[expect(unsafe_code, reason = "see `multiply_packed`")]
-        unsafe {
-            match outputs.len() {
-                1 => multiply_stored::<1>(simd, x, weights, outputs, places),
-                2 => multiply_stored::<2>(simd, x, weights, outputs, places),
-                3 => multiply_stored::<3>(simd, x, weights, outputs, places),
-                4 => multiply_stored::<4>(simd, x, weights, outputs, places),
-                5 => multiply_stored::<5>(simd, x, weights, outputs, places),
-                _ => multiply_stored::<6>(simd, x, weights, outputs, places),
-            }
-        }
-    }
-
-    /// Adds the products of up to six input rows with packed weight rows to their outputs at `places`.
-    fn multiply_packed(
-        self,
-        x: &[InputPairs],
-        weights: &[WeightPairs],
-        outputs: &mut [&mut [f32]],
-        places: Range<usize>,
-    ) {
-        let simd = self.simd;
-        // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
-        #[expect(
-            unsafe_code,
-            reason = "on an EPYC of the 4th generation, products of 8 and more rows take half to two thirds \
-                      of the time of those with other vector instructions"
-        )]
-        unsafe {
-            match outputs.len() {
-                1 => multiply_packed::<1>(simd, x, weights, outputs, places),
-                2 => multiply_packed::<2>(simd, x, weights, outputs, places),
-                3 => multiply_packed::<3>(simd, x, weights, outputs, places),
-                4 => multiply_packed::<4>(simd, x, weights, outputs, places),
-                5 => multiply_packed::<5>(simd, x, weights, outputs, places),
-                _ => multiply_packed::<6>(simd, x, weights, outputs, places),
             }
         }
     }

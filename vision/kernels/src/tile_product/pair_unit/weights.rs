@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::bf16_rows::Bf16Rows;
-use super::{BLOCK_COLUMNS, LANES, WEIGHT_ROWS};
+use super::sizes::{BLOCK_COLUMNS, LANES, WEIGHT_ROWS};
 
 /// Pairs of two weight rows: eight of the first, then eight of the second.
 pub(super) type TwoRowPairs = [u32; 2 * LANES];
