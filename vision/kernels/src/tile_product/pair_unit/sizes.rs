@@ -2,7 +2,7 @@
 
 use super::super::portable::CHAIN_COLUMNS;
 
-/// Lanes of a chain: its values, and those of seven other chains, are in neighbouring columns.
+/// Chains of a dot product. Their values are in neighbouring columns.
 pub(super) const LANES: usize = 8;
 /// Columns of a block.
 pub(super) const BLOCK_COLUMNS: usize = 2 * LANES;

@@ -80,8 +80,8 @@ impl Bf16PairUnit {
         // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
         #[expect(
             unsafe_code,
-            reason = "on an EPYC of the 4th generation, products of 8 and more rows take half to two thirds \
-                      of the time of those with other vector instructions"
+            reason = "on an EPYC of the 4th generation, products of 8 and more rows take half to three \
+                      quarters of the time of those with other vector instructions"
         )]
         unsafe {
             match outputs.len() {
