@@ -1,5 +1,7 @@
 //! Construction of training data: evaluations of a teacher, and their review by people.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, valid_case};
@@ -68,6 +70,12 @@ fn evaluations_agree_with_labels_and_have_the_texts_of_the_teacher() {
     assert_eq!(folder.read("data/evaluations.old-1.jsonl"), rated);
     assert_eq!(evaluations(&folder, &["--panel", "scripted:"]), written);
     assert!(!folder.path("data/evaluations.old-2.jsonl").exists());
+    // Damaged images are written again.
+    let image = written[0]["images"][0].as_str().unwrap();
+    let bytes = fs::read(folder.path(&format!("data/{image}"))).unwrap();
+    folder.write(&format!("data/{image}"), "damaged");
+    assert_eq!(evaluations(&folder, &["--panel", "scripted:"]), written);
+    assert_eq!(fs::read(folder.path(&format!("data/{image}"))).unwrap(), bytes);
     // Without a check, all are accepted; the teacher's run is reused.
     let all = evaluations(&folder, &["--panel", "scripted:", "--check", "none"]);
     assert_eq!(all.len(), 4 * 16);

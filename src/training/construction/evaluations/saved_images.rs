@@ -1,6 +1,7 @@
 //! The images of a data folder: one file per image, named after its hash.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use acem3_vision::{FileFormat, ImageLimits, detect_format};
@@ -30,7 +31,7 @@ impl SavedImages {
         self.saved.len()
     }
 
-    /// Writes an image unless it exists, and returns its path relative to the folder. JPEG and PNG files
+    /// Writes an image unless the folder has it, and returns its path relative to the folder. JPEG and PNG files
     /// are copied, others are written as PNG.
     ///
     /// # Errors
@@ -46,14 +47,17 @@ impl SavedImages {
         // Decoded in any case: an image that cannot be decoded cannot be trained on.
         let loaded = image.load(&ImageLimits::default()).map_err(anyhow::Error::msg)?;
         let path = self.folder.join(&name);
-        if !path.exists() {
+        let png;
+        let bytes = if matches!(format, Ok(FileFormat::Jpeg | FileFormat::Png)) {
+            image.bytes()
+        } else {
+            png = encode_png(&loaded.decoded).with_context(|| image.name.clone())?;
+            &png
+        };
+        // A file of an earlier conversion may be damaged.
+        if !fs::read(&path).is_ok_and(|found| found == bytes) {
             create_folder(&self.folder.join(IMAGES))?;
-            if matches!(format, Ok(FileFormat::Jpeg | FileFormat::Png)) {
-                write_atomic(&path, image.bytes())?;
-            } else {
-                let bytes = encode_png(&loaded.decoded).with_context(|| image.name.clone())?;
-                write_atomic(&path, &bytes)?;
-            }
+            write_atomic(&path, bytes)?;
         }
         self.saved.insert(name.clone());
         Ok(name)
