@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Command, CommandFactory as _, Parser as _};
+use clap::{Arg, CommandFactory as _, Parser as _};
 
 use super::args::Cli;
 use crate::support::terminal::progress::print_lines;
@@ -38,19 +38,16 @@ fn environment_hint(
     let mut root = Cli::command();
     // Adds the global arguments to the subcommands.
     root.build();
-    let command = find_command(&root, words);
+    // The subcommand that the words select.
+    let command = words
+        .iter()
+        .skip(1)
+        .fold(&root, |command, word| command.find_subcommand(word).unwrap_or(command));
     let arg = command.get_arguments().find(|arg| arg.get_long() == Some(flag))?;
     let variable = arg.get_env().filter(|name| is_set(name))?;
     let is_given = words.iter().any(|word| names_arg(word, arg));
     let hint = || format!("hint: the value is that of the variable {}", variable.display());
     (!is_given).then(hint)
-}
-
-/// Returns the subcommand that the words select.
-fn find_command(root: &Command, words: &[String]) -> Command {
-    let select =
-        |command: &Command, word: &String| command.find_subcommand(word).unwrap_or(command).clone();
-    words.iter().skip(1).fold(root.clone(), |command, word| select(&command, word))
 }
 
 /// Returns true if a word is the long or short flag of an argument, alone or with a value.

@@ -50,10 +50,7 @@ fn write_phantoms(args: &PhantomArgs, verbosity: Verbosity) -> anyhow::Result<Ex
     let interrupt = Interrupt::listen()?;
     let edited = case_folder::write_folder(&args.out, args.count, args.seed, &interrupt)?;
     if let Some(edited) = edited {
-        print_lines(&format!(
-            "note: cases.jsonl was not as this command wrote it; it is now {}",
-            edited.path().display()
-        ));
+        print_lines(&edited.note());
     }
     if !verbosity.quiet {
         let out = args.out.display();

@@ -59,10 +59,7 @@ pub(super) fn run(args: &PreferenceArgs, verbosity: Verbosity) -> anyhow::Result
     };
     let is_empty = written.pairs == 0;
     if let Some(edited) = &written.edited {
-        print_lines(&format!(
-            "note: preferences.jsonl was not as this command wrote it; it is now {}",
-            edited.path().display()
-        ));
+        print_lines(&edited.note());
     }
     if !verbosity.quiet {
         let (pairs, out) = (format_count(written.pairs, "pair"), args.out.display());

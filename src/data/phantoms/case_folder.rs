@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Cursor;
 use std::path::Path;
 
 use acem3_experts::{Aspect, Criterion};
-use anyhow::{Context, Result, bail};
-use image::{ImageFormat, RgbImage};
+use anyhow::{Result, bail};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
@@ -18,7 +15,7 @@ use crate::data::phantoms::random_choice::{RandomChoice, stream_rng};
 use crate::support::digest::Digest;
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::edited_file::EditedFile;
-use crate::support::files::folder::{create_folder, list_names};
+use crate::support::files::folder::{create_folder, list_names, remove_other_files};
 use crate::support::files::regular_file;
 use crate::support::terminal::interrupt::Interrupt;
 
@@ -69,7 +66,7 @@ pub fn write_folder(
         let phantom = generate_phantom(seed, index);
         let id = format!("phantom-{seed}-{index:05}");
         let name = format!("{id}.png");
-        write_png(&images.join(&name), &phantom.image)?;
+        phantom.write_image(&images.join(&name))?;
         names.insert(name);
         let mut rng = stream_rng(seed, index, u64::from_le_bytes(*b"models\0\0"));
         let case = case_line(&id, &phantom, &mut rng);
@@ -77,42 +74,16 @@ pub fn write_folder(
     }
     marker["cases_sha256"] = json!(Digest::sha256(lines.as_bytes()));
     let written = earlier.and_then(|marker| marker["cases_sha256"].as_str()?.parse().ok());
-    let edited = EditedFile::set_aside(&dir.join(CASES_FILE), written)?;
-    let result = write_marker(dir, &marker)
-        .and_then(|()| atomic_file::write_atomic(&dir.join(CASES_FILE), lines.as_bytes()));
-    match (result, &edited) {
-        (Ok(()), _) => {}
-        (Err(error), Some(edited)) => return Err(edited.restore_after(error)),
-        (Err(error), None) => return Err(error),
+    let cases = dir.join(CASES_FILE);
+    let ((), edited) = EditedFile::replace(&cases, written, || {
+        write_marker(dir, &marker)?;
+        atomic_file::write_atomic(&cases, lines.as_bytes())
+    })?;
+    // Edited cases of any run may need the other images.
+    if !list_names(dir)?.iter().any(|name| EditedFile::is_kept_name(name, CASES_FILE)) {
+        remove_other_files(&images, &names)?;
     }
-    remove_other_images(dir, &names)?;
     Ok(edited)
-}
-
-/// Writes an image as a PNG file.
-///
-/// # Errors
-///
-/// The file cannot be written.
-pub(crate) fn write_png(path: &Path, image: &RgbImage) -> Result<()> {
-    let mut bytes = Cursor::new(Vec::new());
-    let context = || format!("cannot write {}", path.display());
-    image.write_to(&mut bytes, ImageFormat::Png).with_context(context)?;
-    atomic_file::write_atomic(path, bytes.get_ref())
-}
-
-/// Removes the images of an earlier output that have other names, unless kept cases may need them.
-fn remove_other_images(dir: &Path, names: &BTreeSet<String>) -> Result<()> {
-    let is_kept = |name: &String| EditedFile::is_kept_name(name, CASES_FILE);
-    if list_names(dir)?.iter().any(is_kept) {
-        return Ok(());
-    }
-    let images = dir.join("images");
-    for name in list_names(&images)?.iter().filter(|name| !names.contains(*name)) {
-        let path = images.join(name);
-        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
-    Ok(())
 }
 
 fn write_marker(dir: &Path, marker: &Value) -> Result<()> {
@@ -245,6 +216,8 @@ fn defect_keys(response: &WrittenResponse) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn make_folder(dir: &Path, n: u64, seed: u64) -> Result<Option<EditedFile>> {

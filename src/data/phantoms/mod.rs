@@ -22,9 +22,15 @@ pub use crate::data::phantoms::text::rules::Defect;
 pub use draw::draw;
 pub use scene::{Attributes, SIDE, Scene, generate_scene};
 
-use crate::data::phantoms::text::response::FactMix;
-use image::RgbImage;
+use std::io::Cursor;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use image::{ImageFormat, RgbImage};
 use rand_chacha::ChaCha8Rng;
+
+use crate::data::phantoms::text::response::FactMix;
+use crate::support::files::atomic_file::write_atomic;
 
 /// A synthetic case with a known right verdict.
 #[derive(Clone, Debug)]
@@ -39,6 +45,20 @@ pub struct Phantom {
     pub responses: [WrittenResponse; 2],
     /// Reference answer, as a sentence.
     pub reference: String,
+}
+
+impl Phantom {
+    /// Writes the image as a PNG file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(crate) fn write_image(&self, path: &Path) -> Result<()> {
+        let mut bytes = Cursor::new(Vec::new());
+        let context = || format!("cannot write {}", path.display());
+        self.image.write_to(&mut bytes, ImageFormat::Png).with_context(context)?;
+        write_atomic(path, bytes.get_ref())
+    }
 }
 
 /// Generates phantom `index` of a seed, for measurement.

@@ -22,14 +22,29 @@ pub struct EditedFile {
 }
 
 impl EditedFile {
-    /// Renames a file whose hash is not `written`, the hash of what the program wrote:
-    /// `cases.jsonl` becomes `cases.old-1.jsonl`. Returns `None` if there is no such file or nobody
-    /// edited it.
+    /// Writes a file again. If its hash is not `written`, the hash of what the program wrote, somebody
+    /// edited it: then it is renamed before, and returned. It gets its first name again if the
+    /// function fails.
     ///
     /// # Errors
     ///
-    /// The file cannot be read or renamed, or a thousand files are kept.
-    pub fn set_aside(path: &Path, written: Option<Digest>) -> Result<Option<Self>> {
+    /// The error of the function; the file cannot be read or renamed, or a thousand files are kept.
+    pub fn replace<T>(
+        path: &Path,
+        written: Option<Digest>,
+        write: impl FnOnce() -> Result<T>,
+    ) -> Result<(T, Option<Self>)> {
+        let edited = Self::set_aside(path, written)?;
+        match (write(), edited) {
+            (Ok(value), edited) => Ok((value, edited)),
+            (Err(error), Some(edited)) => Err(edited.restore_after(error)),
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// Renames a file that somebody edited: `cases.jsonl` becomes `cases.old-1.jsonl`. Returns `None` if
+    /// there is no such file or nobody edited it.
+    fn set_aside(path: &Path, written: Option<Digest>) -> Result<Option<Self>> {
         let Some(found) = hash_file(path)? else {
             return Ok(None);
         };
@@ -51,22 +66,28 @@ impl EditedFile {
 
     /// Gives the file its first name again after an error, unless there is another file of this name.
     /// Returns the error, with the path of the file if it could not be renamed.
-    pub fn restore_after(&self, error: anyhow::Error) -> anyhow::Error {
+    fn restore_after(&self, error: anyhow::Error) -> anyhow::Error {
         if !self.original.exists() && fs::rename(&self.kept, &self.original).is_ok() {
             return error;
         }
         anyhow!("{error:#}\nnote: the edited file is now {}", self.kept.display())
     }
 
-    /// Returns true for the names that [`EditedFile::set_aside`] gives to files of the name
-    /// `original`.
+    /// Returns true for the names of edited files whose name was `original`.
     pub fn is_kept_name(name: &str, original: &str) -> bool {
         let original = Path::new(original);
         (1..=MAX_KEPT).any(|number| kept_path(original, number) == Path::new(name))
     }
 
+    /// Says where the file is now.
+    pub fn note(&self) -> String {
+        let name = self.original.file_name().unwrap_or_default().to_string_lossy();
+        format!("note: {name} was not as this command wrote it; it is now {}", self.kept.display())
+    }
+
     /// Returns the path of the file.
-    pub fn path(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
         &self.kept
     }
 }

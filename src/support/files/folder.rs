@@ -1,6 +1,7 @@
 //! Output folders (`--out`) and their lock. Two concurrent writers would corrupt each other's
 //! lines.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -115,6 +116,19 @@ pub fn list_names(folder: &Path) -> anyhow::Result<Vec<String>> {
             folder.display()
         )
     })
+}
+
+/// Removes the files of a folder that have other names.
+///
+/// # Errors
+///
+/// A file cannot be removed.
+pub fn remove_other_files(folder: &Path, names: &BTreeSet<String>) -> anyhow::Result<()> {
+    for name in list_names(folder)?.iter().filter(|name| !names.contains(*name)) {
+        let path = folder.join(name);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Creates an output folder, unless it exists.

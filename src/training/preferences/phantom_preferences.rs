@@ -8,7 +8,6 @@ use super::negatives::{EvaluationContent, EvaluationRatings};
 use super::prompt_style::{StyledPrompt, StyledPrompts};
 use super::prompt_text::prompt_text;
 use crate::checkpoints::panel::prompt_config::MEMBERS;
-use crate::data::phantoms::case_folder::write_png;
 use crate::data::phantoms::{Phantom, generate_phantom};
 use crate::support::terminal::interrupt::Interrupt;
 use crate::training::preferences::files::preference_folder::{
@@ -78,7 +77,7 @@ pub fn write_phantom_preferences(
         let phantom = generate_phantom(config.seed, index);
         let id = format!("phantom-{}-{index:05}", config.seed);
         let image = format!("images/{id}.png");
-        write_png(&config.out.join(&image), &phantom.image)?;
+        phantom.write_image(&config.out.join(&image))?;
         for (i, member) in MEMBERS.iter().enumerate() {
             let PromptWithRatings { prompt, format, ratings } =
                 prompt_and_ratings(&prompts, i, &phantom)?;

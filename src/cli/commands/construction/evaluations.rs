@@ -93,10 +93,7 @@ pub(in crate::cli::commands) fn run(args: &EvaluationsArgs, verbosity: Verbosity
     };
     let summary = convert_records(&request, &Interrupt::listen()?)?;
     if let Some(kept) = &summary.kept {
-        print_lines(&format!(
-            "note: {EVALUATIONS} was not as this command wrote it; it is now {}",
-            kept.path().display()
-        ));
+        print_lines(&kept.note());
     }
     if summary.looked_up > 0 && !has_evidence {
         print_lines(&format!(

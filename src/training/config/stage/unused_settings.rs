@@ -40,15 +40,12 @@ impl SettingGroup {
 
     /// Returns true if a stage that generates its examples uses the settings.
     fn is_used_by(self, kind: StageKind) -> bool {
-        use StageKind::{Adto, Align, Dpo, Encoder, Heads, Mean, Rtdpo, Sft};
+        use StageKind::{Align, Encoder, Heads, Mean, Sft};
         match self {
             Self::Sources => kind != Mean,
             Self::Sequences => matches!(kind, Align | Sft | Heads),
             Self::Answers => matches!(kind, Sft | Heads),
-            Self::Pairs => match kind {
-                Sft | Heads | Dpo | Rtdpo | Adto => true,
-                Encoder | Align | Mean => false,
-            },
+            Self::Pairs => !matches!(kind, Encoder | Align | Mean),
             Self::JointPairs => kind == Sft,
         }
     }

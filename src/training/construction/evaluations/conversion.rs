@@ -116,7 +116,6 @@ pub fn convert_records(
     let prompts = request.prompts.builder(request.form, request.shows_reference)?;
     create_folder(&request.out)?;
     let _lock = FolderLock::acquire(&request.out)?;
-    let kept = keep_edited(&request.out)?;
     let conversion = Conversion {
         request,
         prompts,
@@ -130,19 +129,18 @@ pub fn convert_records(
             ..ConversionSummary::default()
         },
     };
-    match (conversion.write(&mut records, interrupt), kept) {
-        (Ok(summary), kept) => Ok(ConversionSummary { kept, ..summary }),
-        (Err(error), Some(kept)) => Err(kept.restore_after(error)),
-        (Err(error), None) => Err(error),
-    }
+    // People edit evaluations, for example to rate them.
+    let written = earlier_hash(&request.out);
+    let (summary, kept) = EditedFile::replace(&request.out.join(EVALUATIONS), written, || {
+        conversion.write(&mut records, interrupt)
+    })?;
+    Ok(ConversionSummary { kept, ..summary })
 }
 
-/// Keeps evaluations that people have edited since an earlier conversion, for example to rate them:
-/// their edits would be lost.
-fn keep_edited(out: &Path) -> Result<Option<EditedFile>> {
-    let summary = fs::read_to_string(out.join(SUMMARY)).ok();
-    let summary = summary.and_then(|text| serde_json::from_str::<EarlierSummary>(&text).ok());
-    EditedFile::set_aside(&out.join(EVALUATIONS), summary.unwrap_or_default().evaluations_sha256)
+/// Returns the hash of the evaluations that an earlier conversion wrote.
+fn earlier_hash(out: &Path) -> Option<Digest> {
+    let summary = fs::read_to_string(out.join(SUMMARY)).ok()?;
+    serde_json::from_str::<EarlierSummary>(&summary).ok()?.evaluations_sha256
 }
 
 /// Returns an error if records are damaged or missing.

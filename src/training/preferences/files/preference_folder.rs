@@ -16,7 +16,7 @@ use crate::support::digest::Digest;
 use crate::support::files::atomic_file::{self, is_temporary_name};
 use crate::support::files::edited_file::EditedFile;
 use crate::support::files::file_form::has_json_line;
-use crate::support::files::folder::{create_folder, list_names};
+use crate::support::files::folder::{create_folder, list_names, remove_other_files};
 use crate::training::config::reward_tokens::RewardTokens;
 use crate::training::config::stage::negative::Negative;
 use crate::training::preferences::negatives::{
@@ -28,7 +28,7 @@ use crate::training::preferences::prompt_text::prompt_text;
 
 /// File of the preference pairs.
 pub(crate) const PREFERENCES_FILE: &str = "preferences.jsonl";
-/// Hidden file with the hash of the pairs, which programs that read the folder ignore.
+/// Hidden file with the SHA-256 of the pairs. Loaders of data sets ignore hidden files.
 const HASH_FILE: &str = ".preferences.sha256";
 /// Prefix of the names of copied images.
 pub(crate) const COPIED_PREFIX: &str = "given-";
@@ -105,7 +105,7 @@ pub(crate) struct PairPrompt {
 pub(crate) struct PreferenceFolder<'a> {
     config: &'a PreferenceFolderConfig,
     lines: String,
-    /// Names of the images of the pairs, relative to the folder.
+    /// File names of the images of the pairs.
     images: BTreeSet<String>,
     counts: WrittenCounts,
 }
@@ -192,7 +192,8 @@ impl<'a> PreferenceFolder<'a> {
             "negatives": negatives,
         });
         writeln!(self.lines, "{line}")?;
-        self.images.extend(prompt.image.clone());
+        let image = prompt.image.as_ref().and_then(|image| Path::new(image).file_name());
+        self.images.extend(image.map(|name| name.to_string_lossy().into_owned()));
         self.counts.pairs += 1;
         Ok(())
     }
@@ -216,44 +217,24 @@ impl<'a> PreferenceFolder<'a> {
     /// has. Keeps edited pairs of an earlier run under another name, and then all images.
     pub(crate) fn finish(self) -> Result<WrittenCounts> {
         let out = &self.config.out;
-        let path = out.join(PREFERENCES_FILE);
-        let edited = if is_empty(&path) {
-            None
-        } else {
-            let written = fs::read_to_string(out.join(HASH_FILE)).ok();
-            EditedFile::set_aside(&path, written.and_then(|hash| hash.trim().parse().ok()))?
-        };
-        let hash = format!("{}\n", Digest::sha256(self.lines.as_bytes()));
-        let result = atomic_file::write_atomic(&out.join(HASH_FILE), hash.as_bytes())
-            .and_then(|()| atomic_file::write_atomic(&path, self.lines.as_bytes()));
-        match (result, &edited) {
-            (Ok(()), _) => {}
-            (Err(error), Some(edited)) => return Err(edited.restore_after(error)),
-            (Err(error), None) => return Err(error),
-        }
-        let is_kept = |name: &String| EditedFile::is_kept_name(name, PREFERENCES_FILE);
-        if !list_names(out)?.iter().any(is_kept) {
-            remove_other_images(out, &self.images)?;
+        let written = fs::read_to_string(out.join(HASH_FILE)).ok();
+        let written = written.and_then(|hash| hash.trim().parse().ok());
+        let ((), edited) = EditedFile::replace(&out.join(PREFERENCES_FILE), written, || {
+            write_pairs(out, &self.lines)
+        })?;
+        // Edited pairs of any run may need the other images.
+        if !list_names(out)?.iter().any(|name| EditedFile::is_kept_name(name, PREFERENCES_FILE)) {
+            remove_other_files(&out.join("images"), &self.images)?;
         }
         Ok(WrittenCounts { edited, ..self.counts })
     }
 }
 
-/// Returns true for an empty file, which marks the folder of an interrupted run.
-fn is_empty(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.len() == 0)
-}
-
-/// Removes the images of a folder that are not among the names.
-fn remove_other_images(out: &Path, images: &BTreeSet<String>) -> Result<()> {
-    let names = list_names(&out.join("images"))?;
-    for name in names.iter().map(|name| format!("images/{name}")) {
-        if !images.contains(&name) {
-            let path = out.join(name);
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-    }
-    Ok(())
+/// Writes the file of the pairs and its hash.
+fn write_pairs(out: &Path, lines: &str) -> Result<()> {
+    let hash = format!("{}\n", Digest::sha256(lines.as_bytes()));
+    atomic_file::write_atomic(&out.join(HASH_FILE), hash.as_bytes())?;
+    atomic_file::write_atomic(&out.join(PREFERENCES_FILE), lines.as_bytes())
 }
 
 /// Returns true if a file was written by this command: it is empty, or its pairs have the fields of
@@ -302,5 +283,5 @@ fn prepare_folder(out: &Path) -> Result<()> {
     }
     // The empty file marks the folder as an output of this command, so that an interrupted run can
     // be repeated.
-    atomic_file::write_atomic(&out.join(PREFERENCES_FILE), b"")
+    write_pairs(out, "")
 }

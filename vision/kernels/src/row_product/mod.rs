@@ -13,7 +13,7 @@ mod product_task;
 #[cfg(target_arch = "x86_64")]
 mod stored_products;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod stored_values;
+mod stored_values;
 #[cfg(target_arch = "x86_64")]
 mod tile;
 #[cfg(target_arch = "x86_64")]

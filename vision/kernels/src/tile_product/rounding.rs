@@ -1,10 +1,13 @@
 //! Rounding of inputs.
 
 use half::bf16;
+#[cfg(target_arch = "x86_64")]
+use rayon::prelude::*;
 
 /// Inputs with fewer values are rounded by one thread, because starting others takes longer.
 #[cfg(target_arch = "x86_64")]
 pub(super) const MIN_PARALLEL_VALUES: usize = 1 << 16;
+
 /// Bits of the smallest magnitude of an input that is not zero: 2⁻⁴⁰.
 const SMALLEST_INPUT: u32 = (127 - 40) << 23;
 
@@ -32,6 +35,23 @@ pub(super) fn round_input(value: f32) -> u16 {
 )]
 pub(super) fn widen(bits: u16) -> f32 {
     bf16::from_bits(bits).to_f32()
+}
+
+/// Calls `round` with each group of `x` and its part of `rounded`, on all threads if `x` has many values.
+/// The sizes are those of a group in `x` and in `rounded`.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn round_groups<T: Send>(
+    x: &[f32],
+    rounded: &mut [T],
+    [values, rounded_len]: [usize; 2],
+    round: impl Fn(&mut [T], &[f32]) + Send + Sync,
+) {
+    let round = |(rounded, x): (&mut [T], &[f32])| round(rounded, x);
+    if x.len() < MIN_PARALLEL_VALUES {
+        rounded.chunks_exact_mut(rounded_len).zip(x.chunks(values)).for_each(round);
+    } else {
+        rounded.par_chunks_exact_mut(rounded_len).zip(x.par_chunks(values)).for_each(round);
+    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use std::ops::Range;
 
 use pulp::x86::V4;
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
-use super::rounding::{MIN_PARALLEL_VALUES, round_input};
+use super::rounding::{round_groups, round_input};
 use super::tile_unit::GROUPS;
 use super::tile_weights::{BLOCK_COLUMNS, CHUNK_COLUMNS, PASSES, blocks, split_passes};
 use super::tile_words::{TILE_ROWS, TileWords};
@@ -19,6 +18,7 @@ use super::transpose::transpose;
 
 /// Input rows that are multiplied together.
 pub(super) const INPUT_ROWS: usize = TILE_ROWS * GROUPS;
+
 /// Input rows rounded to bf16, in tiles: chunk by chunk, and in each chunk group by group and pass by
 /// pass. The tiles are transposed: their columns are rows of the input.
 pub(super) struct TileInput {
@@ -39,16 +39,10 @@ impl TileInput {
             let chunk = start..(start + CHUNK_COLUMNS).min(columns);
             let first = input.group_range(0, start);
             let tiles = &mut input.tiles[first.start..first.start + groups * first.len()];
-            let round = |(tiles, rows)| {
+            round_groups(x, tiles, [group_values, first.len()], |tiles, rows| {
                 let chunk = chunk.clone();
                 Simd::vectorize(simd, GroupRounding { simd, rows, columns, chunk, tiles });
-            };
-            if x.len() < MIN_PARALLEL_VALUES {
-                tiles.chunks_exact_mut(first.len()).zip(x.chunks(group_values)).for_each(round);
-            } else {
-                let groups = tiles.par_chunks_exact_mut(first.len());
-                groups.zip(x.par_chunks(group_values)).for_each(round);
-            }
+            });
         }
         input
     }

@@ -12,7 +12,7 @@ use pulp::x86::V4;
 
 use super::portable::PAIR_SUMS;
 use super::tile_words::{TILE_ROWS, TileWords};
-pub(super) use crate::row_product::stored_values::CHUNK_COLUMNS;
+pub(super) use crate::row_product::CHUNK_COLUMNS;
 
 /// Instructions for 128 columns, and partial sums of an output.
 pub(super) const PASSES: usize = PAIR_SUMS;

@@ -9,13 +9,12 @@ use std::ops::Range;
 
 use pulp::x86::V4;
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
-use super::super::rounding::{MIN_PARALLEL_VALUES, round_input};
+use super::super::rounding::{round_groups, round_input};
 use super::sizes::{BLOCK_COLUMNS, INPUT_ROWS, LANES};
 use crate::row_product::column_chunks;
 
-/// A block of some input rows: the pairs of each row.
+/// The pairs of a block of columns, for each input row of a group.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct InputPairs(pub(super) [[u32; LANES]; INPUT_ROWS]);
@@ -44,17 +43,10 @@ impl PairInput {
         for chunk in column_chunks(columns) {
             let first = input.group_range(0, &chunk);
             let blocks = &mut input.blocks[first.start..first.start + groups * first.len()];
-            let round = |(blocks, rows)| {
+            round_groups(x, blocks, [group_rows * columns, first.len()], |blocks, rows| {
                 let chunk = chunk.clone();
                 Simd::vectorize(simd, GroupOfPairs { rows, columns, chunk, blocks });
-            };
-            let group_values = group_rows * columns;
-            if x.len() < MIN_PARALLEL_VALUES {
-                blocks.chunks_exact_mut(first.len()).zip(x.chunks(group_values)).for_each(round);
-            } else {
-                let groups = blocks.par_chunks_exact_mut(first.len());
-                groups.zip(x.par_chunks(group_values)).for_each(round);
-            }
+            });
         }
         input
     }

@@ -70,7 +70,7 @@ impl PairTask<'_> {
         }
     }
 
-    /// Multiplies with weights that are first packed, panel by panel.
+    /// Packs the weights panel by panel, and multiplies with each panel.
     fn multiply_packed(mut self) {
         let panel_rows = PANEL_GROUPS * WEIGHT_ROWS;
         let blocks = self.weight.columns.min(CHUNK_COLUMNS).div_ceil(BLOCK_COLUMNS);

@@ -10,6 +10,20 @@ use super::kernel::{StoredRows, multiply_packed, multiply_stored, pack_weights};
 use super::sizes::WEIGHT_ROWS;
 use super::weights::WeightPairs;
 
+/// Calls a function with the instructions for pairs for this number of input rows.
+macro_rules! for_rows {
+    ($rows:expr, $function:ident $arguments:tt) => {
+        match $rows {
+            1 => $function::<1> $arguments,
+            2 => $function::<2> $arguments,
+            3 => $function::<3> $arguments,
+            4 => $function::<4> $arguments,
+            5 => $function::<5> $arguments,
+            _ => $function::<6> $arguments,
+        }
+    };
+}
+
 /// The processor has AVX-512 with instructions for pairs of bf16 values.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Bf16PairUnit {
@@ -57,14 +71,7 @@ impl Bf16PairUnit {
         // SAFETY: The processor has the instructions, because `find` is the only way to a unit.
         #[expect(unsafe_code, reason = "see `multiply_packed`")]
         unsafe {
-            match outputs.len() {
-                1 => multiply_stored::<1>(simd, x, weights, outputs, places),
-                2 => multiply_stored::<2>(simd, x, weights, outputs, places),
-                3 => multiply_stored::<3>(simd, x, weights, outputs, places),
-                4 => multiply_stored::<4>(simd, x, weights, outputs, places),
-                5 => multiply_stored::<5>(simd, x, weights, outputs, places),
-                _ => multiply_stored::<6>(simd, x, weights, outputs, places),
-            }
+            for_rows!(outputs.len(), multiply_stored(simd, x, weights, outputs, places));
         }
     }
 
@@ -84,14 +91,7 @@ impl Bf16PairUnit {
                       quarters of the time of those with other vector instructions"
         )]
         unsafe {
-            match outputs.len() {
-                1 => multiply_packed::<1>(simd, x, weights, outputs, places),
-                2 => multiply_packed::<2>(simd, x, weights, outputs, places),
-                3 => multiply_packed::<3>(simd, x, weights, outputs, places),
-                4 => multiply_packed::<4>(simd, x, weights, outputs, places),
-                5 => multiply_packed::<5>(simd, x, weights, outputs, places),
-                _ => multiply_packed::<6>(simd, x, weights, outputs, places),
-            }
+            for_rows!(outputs.len(), multiply_packed(simd, x, weights, outputs, places));
         }
     }
 }

@@ -8,8 +8,8 @@ use super::sizes::{BLOCK_COLUMNS, LANES, WEIGHT_ROWS};
 /// Pairs of two weight rows: eight of the first, then eight of the second.
 pub(super) type TwoRowPairs = [u32; 2 * LANES];
 
-/// A block of some weight rows: the first and the fifth row, the second and the sixth, and so on. The
-/// horizontal sums are then in the order of the outputs.
+/// The pairs of a block of columns, for eight weight rows: the first and the fifth row, the second and
+/// the sixth, and so on. The horizontal sums are then in the order of the outputs.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct WeightPairs(pub(super) [TwoRowPairs; WEIGHT_ROWS / 2]);
