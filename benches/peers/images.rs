@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench --bench peers -- FOLDER images           one thread, five rounds
 //! cargo bench --bench peers -- FOLDER images 2 3       two threads, three rounds
+//! cargo bench --bench peers -- FOLDER images 1 3 q8_0  the tower of this program in q8_0 (or bf16)
 //! ```
 //!
 //! transformers has two image processors: `slow` computes with Pillow and `NumPy`, `fast` with
@@ -51,10 +52,11 @@ pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
         fs::write(folder.join(PNG_FILE), test_images::png(0)?)?;
     }
     let mut own = own_worker(threads)?;
-    own.args(["images-worker".as_ref(), folder.as_os_str(), "f32".as_ref()]);
+    let dtype = args.get(2).map_or("f32", String::as_str);
+    own.args(["images-worker".as_ref(), folder.as_os_str(), dtype.as_ref()]);
     let mut other = python(environment, "images_worker.py");
     other.arg(&folder).arg(threads.to_string()).env("OMP_NUM_THREADS", threads.to_string());
-    let mut own = Peer::start("acem3", "f32", own)?;
+    let mut own = Peer::start("acem3", dtype, own)?;
     let mut other = Peer::start("transformers", "f32", other)?;
     println!("{threads} threads, {rounds} rounds\n");
     println!("| seconds per image | acem3 | transformers | ratio | fast processor | ratio |");
@@ -84,9 +86,9 @@ pub(crate) fn run(environment: &Path, args: &[String]) -> Result<()> {
 }
 
 /// Runs jobs from standard input until it ends. Writes seconds per image to standard output.
-pub(crate) fn work(folder: &Path) -> Result<()> {
+pub(crate) fn work(folder: &Path, dtype: &str) -> Result<()> {
     environment::set_variables(Workload::Judging);
-    let encoder = ImageEncoder::load(folder, "f32")?;
+    let encoder = ImageEncoder::load(folder, dtype)?;
     let side = encoder.side();
     let mut output = std::io::stdout().lock();
     writeln!(output, "ready")?;

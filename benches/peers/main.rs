@@ -54,7 +54,7 @@ fn main() -> Result<()> {
         match first.as_str() {
             "worker" => return worker::run(folder, dtype),
             "cases-worker" => return cases::worker::run(folder, dtype),
-            "images-worker" => return images::work(folder),
+            "images-worker" => return images::work(folder, dtype),
             "training-worker" => return training::work(),
             _ => {}
         }

@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     /// Name of the engine.
     pub(crate) engine: &'static str,
     /// Type of its weights.
-    pub(crate) dtype: &'static str,
+    pub(crate) dtype: String,
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -33,11 +33,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts an engine and waits until it has loaded the model.
-    pub(crate) fn start(
-        engine: &'static str,
-        dtype: &'static str,
-        mut command: Command,
-    ) -> Result<Self> {
+    pub(crate) fn start(engine: &'static str, dtype: &str, mut command: Command) -> Result<Self> {
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -45,7 +41,7 @@ impl Peer {
             .with_context(|| format!("{engine}: cannot start"))?;
         let input = process.stdin.take().context("no input")?;
         let output = BufReader::new(process.stdout.take().context("no output")?);
-        let mut peer = Self { engine, dtype, process, input, output };
+        let mut peer = Self { engine, dtype: dtype.to_owned(), process, input, output };
         peer.read_line()?;
         Ok(peer)
     }

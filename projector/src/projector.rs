@@ -122,10 +122,7 @@ impl Projector {
     /// A tensor is missing or has another shape.
     pub fn load(vb: &VarBuilder, config: &ProjectorConfig) -> Result<Self> {
         let linear = |vb: VarBuilder, input: usize, output: usize| {
-            let weight = match Matrix::load_rounded(&vb, (output, input), "weight")? {
-                Some(weight) => weight,
-                None => Matrix::Dense(vb.get((output, input), "weight")?),
-            };
+            let weight = Matrix::load(&vb, (output, input), "weight")?;
             Ok::<_, candle::Error>((weight, vb.get(output, "bias")?))
         };
         let (c_v, c) = (config.vision_hidden_size, config.hidden_size);

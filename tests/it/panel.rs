@@ -156,13 +156,17 @@ fn bf16_scores_do_not_depend_on_the_batch() {
 
 #[test]
 fn provenance_names_rounded_inputs() {
-    let products_of = |placement: &Placement| {
-        let judge = PanelJudge::new(load_panel(placement), JudgeOptions::default()).unwrap();
-        judge.provenance().get("products").cloned()
+    let provenance_of = |placement: &Placement| {
+        PanelJudge::new(load_panel(placement), JudgeOptions::default()).unwrap().provenance()
     };
+    let products_of = |placement: &Placement| provenance_of(placement).get("products").cloned();
     let bf16 = Placement { dtype: DType::BF16, ..Placement::cpu() };
     assert_eq!(products_of(&bf16).as_deref(), Some("inputs of bf16 weights in bf16"));
     assert_eq!(products_of(&Placement::cpu()), None);
+    let quantised = Placement { blocks: Some(GgmlDType::Q8_0), ..Placement::cpu() };
+    let vision_of = |placement: &Placement| provenance_of(placement).get("vision").cloned();
+    assert_eq!(vision_of(&quantised).as_deref(), Some("layers in q8_0"));
+    assert_eq!(vision_of(&Placement::cpu()), None);
 }
 
 /// Quantised weights move scores a little.

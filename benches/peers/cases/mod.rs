@@ -10,8 +10,8 @@
 //! and writes 32 tokens. transformers runs four complete models one after the other; every model
 //! encodes the image of a case once. This program runs its engine: one tower, one trunk of nine
 //! layers and four heads of three layers. It also writes a score after each text. Both have the
-//! same weights and prompts. With `q8_0`, the decoders of this program have quantised weights, and
-//! transformers runs in f32.
+//! same weights and prompts. With `q8_0`, the tower and the decoders of this program have quantised
+//! weights, and transformers runs in f32.
 
 pub(crate) mod files;
 mod prompts;

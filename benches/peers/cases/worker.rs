@@ -64,9 +64,8 @@ pub(crate) struct ImageEncoder {
 }
 
 impl ImageEncoder {
-    /// Loads both from the folder of the weights. They are never quantised.
+    /// Loads both from the folder of the weights. The projector is never quantised.
     pub(crate) fn load(folder: &Path, dtype: &str) -> Result<Self> {
-        let dtype = if dtype == "bf16" { dtype } else { "f32" };
         let encoder = encoder()?;
         let selection =
             Selection { select_layer: -2, select_feature: SelectFeature::Patch, post_norm: false };
@@ -76,7 +75,8 @@ impl ImageEncoder {
             hidden_size: HIDDEN,
         };
         let tower = load_weights(&folder.join("tower/model.safetensors"), dtype)?;
-        let weights = load_weights(&folder.join("projector.safetensors"), dtype)?;
+        let projector_dtype = if dtype == "bf16" { dtype } else { "f32" };
+        let weights = load_weights(&folder.join("projector.safetensors"), projector_dtype)?;
         Ok(Self {
             processor: encoder.processor,
             tower: VisionTower::load(&tower, &encoder.config, selection)?,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use acem3_kernels::{RoundedWeight, arrange_blocks, dequantize_rows};
+use acem3_kernels::{Matrix, ROW_MULTIPLE, RoundedWeight, arrange_blocks, dequantize_rows};
 use anyhow::{Context, Result, bail};
 use candle::quantized::{GgmlDType, QStorage, QTensor};
 use candle::{DType, Device, Storage, Tensor};
@@ -51,6 +51,19 @@ pub(crate) struct StoredTensor {
     pub blocks: Option<GgmlDType>,
     /// Name of its file for messages.
     pub file: Arc<str>,
+}
+
+impl StoredTensor {
+    /// Returns the values in f32. Those of a quantised matrix are dequantised.
+    pub(crate) fn to_f32(&self) -> Result<Tensor> {
+        let (Some(block_type), &[rows, columns]) = (self.blocks, self.identity.shape.as_slice())
+        else {
+            return Ok(self.values.to_dtype(DType::F32)?);
+        };
+        let bytes = self.values.clone();
+        let all_rows: Vec<u32> = (0..u32::try_from(rows)?).collect();
+        Ok(Matrix::Blocks { bytes, block_type, shape: (rows, columns) }.select_rows(&all_rows)?)
+    }
 }
 
 /// Hash and tensors of a file.
@@ -136,7 +149,9 @@ impl TensorStore {
         }
         let values = decode_values(bytes, encoding, shape)?;
         check_finite(name, &values)?;
-        if let (Some(blocks), &[rows, columns]) = (self.blocks_of(name), shape) {
+        if let &[rows, columns] = shape
+            && let Some(blocks) = self.blocks_of(name, (rows, columns))
+        {
             let values = quantise_rows(&values, blocks, (rows, columns))?;
             return Ok(TensorValues { values, blocks: Some(blocks) });
         }
@@ -153,14 +168,11 @@ impl TensorStore {
         Ok(values.to_device(&self.placement.device)?)
     }
 
-    /// Returns the blocks that `--dtype` selects for a tensor. The vision tower and the projector
-    /// stay in f32: they are small, and their position tables are not multiplied.
-    fn blocks_of(&self, name: &str) -> Option<GgmlDType> {
+    /// Returns the blocks that `--dtype` selects for a matrix.
+    fn blocks_of(&self, name: &str, shape: (usize, usize)) -> Option<GgmlDType> {
         let blocks = self.placement.blocks?;
-        if ["vision", "tower", "projector"].iter().any(|part| name.contains(part))
-            || ["v.", "mm."].iter().any(|prefix| name.starts_with(prefix))
-        {
-            return None;
+        if is_image_part(name) {
+            return is_quantised_in_tower(name, shape).then_some(GgmlDType::Q8_0);
         }
         // Names in transformers, then in GGUF.
         let is_layer = name.contains("layers.") && name.ends_with("_proj.weight")
@@ -196,6 +208,27 @@ impl TensorStore {
         })?;
         Ok(converted)
     }
+}
+
+/// Returns true if a tensor belongs to the vision tower or the projector.
+fn is_image_part(name: &str) -> bool {
+    // `encoder.` is the prefix of a separate DINOv2 tower.
+    ["vision", "visual", "tower", "projector"].iter().any(|part| name.contains(part))
+        || ["v.", "mm.", "encoder."].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns true if a matrix of the vision tower or the projector is quantised: those in the blocks of the
+/// tower whose rows are whole blocks of values. Tables and the projector are small, and tables are not
+/// multiplied.
+fn is_quantised_in_tower(name: &str, (rows, columns): (usize, usize)) -> bool {
+    let is_in_block =
+        ["layers.", "layer.", "blocks.", "blk."].iter().any(|part| name.contains(part));
+    // The tower selects a third of the rows of a fused projection.
+    let is_fused = name.contains("qkv") || name.contains("in_proj");
+    is_in_block
+        && name.ends_with("weight")
+        && columns.is_multiple_of(GgmlDType::Q8_0.block_size())
+        && (!is_fused || rows.is_multiple_of(3 * ROW_MULTIPLE))
 }
 
 /// Returns the arranged blocks of a quantised matrix, after a check that all values are finite.
@@ -304,4 +337,58 @@ fn report_invalid(name: &str, invalid: usize, len: usize) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_quantised_matrices_are_close_to_the_file() {
+        let placement = Placement { blocks: Some(GgmlDType::Q8_0), ..Placement::cpu() };
+        let values: Vec<f32> = (0..40 * 64).map(|i| (i as f32 * 0.37).sin()).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let tensor = EncodedTensor {
+            file: &"tower.safetensors".into(),
+            name: "vision_model.encoder.layers.0.mlp.fc1.weight",
+            bytes: &bytes,
+            encoding: TensorEncoding::Plain(DType::F32),
+            shape: &[40, 64],
+        };
+        let stored = TensorStore::new(&placement).intern(&tensor).unwrap();
+        assert_eq!(stored.blocks, placement.blocks);
+        let restored = stored.to_f32().unwrap().to_vec2::<f32>().unwrap();
+        for (restored, value) in restored.iter().flatten().zip(&values) {
+            assert!((restored - value).abs() < 0.01, "{restored} for {value}");
+        }
+    }
+
+    #[test]
+    fn dtype_quantises_the_layers_of_decoder_and_tower() {
+        let blocks = Some(GgmlDType::Q4K);
+        let store = TensorStore::new(&Placement { blocks, ..Placement::cpu() });
+        let is = |name: &str, shape: (usize, usize)| store.blocks_of(name, shape);
+        let tower = "model.vision_tower.vision_model.encoder.layers.0";
+        assert_eq!(is("model.layers.3.mlp.up_proj.weight", (512, 256)), blocks);
+        assert_eq!(is("lm_head.weight", (512, 256)), Some(GgmlDType::Q8_0));
+        for (name, shape) in [
+            (format!("{tower}.mlp.fc1.weight"), (512, 256)),
+            (format!("{tower}.self_attn.q_proj.weight"), (72, 64)),
+            ("visual.transformer.resblocks.0.attn.in_proj_weight".to_owned(), (192, 64)),
+            ("visual.trunk.blocks.0.attn.qkv.weight".to_owned(), (192, 64)),
+            ("encoder.layer.0.attention.attention.query.weight".to_owned(), (64, 64)),
+            ("v.blk.0.ffn_up.weight".to_owned(), (256, 64)),
+        ] {
+            assert_eq!(is(&name, shape), Some(GgmlDType::Q8_0), "{name}");
+        }
+        for (name, shape) in [
+            // Rows that are not whole blocks, and thirds of rows that are not whole panels.
+            (format!("{tower}.mlp.fc2.weight"), (1152, 4304)),
+            ("visual.trunk.blocks.0.attn.qkv.weight".to_owned(), (216, 64)),
+            ("model.vision_tower.embeddings.position_embedding.weight".to_owned(), (577, 1024)),
+            ("model.mm_projector.0.weight".to_owned(), (512, 256)),
+        ] {
+            assert_eq!(is(&name, shape), None, "{name}");
+        }
+    }
 }

@@ -171,10 +171,14 @@ impl Panel {
     /// Returns everything that can change a verdict.
     pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
         let mut provenance: Provenance = self.hashes.clone();
-        provenance.insert("engine".to_owned(), "greedy f32, version 4".to_owned());
+        provenance.insert("engine".to_owned(), "greedy f32, version 5".to_owned());
         let weights = self.placement.weight_type();
         if weights != DType::F32.as_str() {
             provenance.insert("weights".to_owned(), weights.to_owned());
+        }
+        if self.placement.blocks.is_some() && self.groups.iter().any(|g| g.image_encoder.is_some())
+        {
+            provenance.insert("vision".to_owned(), "layers in q8_0".to_owned());
         }
         if !self.placement.device.is_cpu() {
             let gpu = format!("inputs of products, keys and values in {weights}");

@@ -19,7 +19,8 @@ pub struct Placement {
     pub device: Device,
     /// The element type of matrices. Sums, norms and biases are f32.
     pub dtype: DType,
-    /// The type of quantised blocks in which the decoder's matrices are stored, if any.
+    /// The type of quantised blocks in which the decoder's matrices are stored, if any. Those of the
+    /// vision tower's layers are then in `Q8_0`.
     pub blocks: Option<GgmlDType>,
     /// True to keep matrices that a file stores in bf16 as they are, whatever `dtype` says. Training
     /// in bf16 needs them in memory once.
@@ -88,10 +89,10 @@ pub enum DtypeChoice {
     F16,
     /// Half precision with the range of f32; fast on CPUs with AMX or AVX-512 BF16
     Bf16,
-    /// 8 bits: blocks of 32 values share a scale (decoder only; CPU)
+    /// 8 bits: blocks of 32 values share a scale (decoder and vision tower; CPU)
     #[value(name = "q8_0")]
     Q8_0,
-    /// 4 bits in blocks of 256 values, embeddings and output in 8 bits (decoder only; CPU)
+    /// 4 bits in blocks of 256 values; embeddings, output and vision tower in 8 bits (CPU)
     #[value(name = "q4k")]
     Q4K,
 }

@@ -1,6 +1,12 @@
 //! Activations of transformer MLPs.
 
+#![expect(
+    clippy::inline_always,
+    reason = "the loops need to be part of the function that enables vector instructions"
+)]
+
 use candle::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -61,20 +67,44 @@ fn activate_composed(x: &Tensor, activation: Activation) -> Result<Tensor> {
 #[derive(Clone, Copy)]
 struct GatedActivation(Activation);
 
-impl GatedActivation {
-    /// Writes the activations of `x` to `y`.
-    fn apply(self, y: &mut [f32], x: &[f32]) {
+/// The activations of a few elements, with the vector instructions of the processor.
+struct ActivatedBlock<'a> {
+    activation: Activation,
+    x: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl WithSimd for ActivatedBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { activation, x, y } = self;
         // Each activation has its own loop so that it vectorises.
-        match self.0 {
+        match activation {
             Activation::QuickGelu => apply_gate(y, x, quick_gelu_gate),
             Activation::Gelu => apply_gate(y, x, gelu_gate),
             Activation::GeluPytorchTanh => apply_gate(y, x, tanh_gelu_gate),
         }
     }
+}
 
-    /// Writes the gradient of the input `x` to `out`. `grad` is the gradient of the output.
-    fn apply_backward(self, out: &mut [f32], x: &[f32], grad: &[f32]) {
-        match self.0 {
+/// The gradients of a few elements `x`, with the vector instructions of the processor.
+struct GradientBlock<'a> {
+    activation: Activation,
+    x: &'a [f32],
+    /// Gradients of the outputs.
+    grad: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for GradientBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { activation, x, grad, out } = self;
+        match activation {
             Activation::QuickGelu => apply_gate_backward(out, x, grad, quick_gelu_gate),
             Activation::Gelu => apply_gate_backward(out, x, grad, gelu_gate),
             Activation::GeluPytorchTanh => apply_gate_backward(out, x, grad, tanh_gelu_gate),
@@ -83,7 +113,7 @@ impl GatedActivation {
 }
 
 /// Writes `x · g(x)` to `y`. `gate` returns `g(x)` and its derivative.
-#[inline]
+#[inline(always)]
 fn apply_gate(y: &mut [f32], x: &[f32], gate: impl Fn(f32) -> (f32, f32)) {
     for (y, x) in y.iter_mut().zip(x) {
         *y = x * gate(*x).0;
@@ -91,7 +121,7 @@ fn apply_gate(y: &mut [f32], x: &[f32], gate: impl Fn(f32) -> (f32, f32)) {
 }
 
 /// Writes `grad · (g(x) + x g′(x))` to `out`. `gate` returns `g(x)` and its derivative.
-#[inline]
+#[inline(always)]
 fn apply_gate_backward(out: &mut [f32], x: &[f32], grad: &[f32], gate: impl Fn(f32) -> (f32, f32)) {
     for ((out, x), grad) in out.iter_mut().zip(x).zip(grad) {
         let (gate, derivative) = gate(*x);
@@ -100,7 +130,7 @@ fn apply_gate_backward(out: &mut [f32], x: &[f32], grad: &[f32], gate: impl Fn(f
 }
 
 /// Returns `σ(1.702 x)` and its derivative.
-#[inline]
+#[inline(always)]
 fn quick_gelu_gate(x: f32) -> (f32, f32) {
     let gate = sigmoid(1.702 * x);
     (gate, 1.702 * gate * (1. - gate))
@@ -108,7 +138,7 @@ fn quick_gelu_gate(x: f32) -> (f32, f32) {
 
 /// Returns `Φ(x)`, the distribution function of the standard normal distribution, and its derivative,
 /// the density. The absolute error of `Φ` is below 2·10⁻⁷.
-#[inline]
+#[inline(always)]
 fn gelu_gate(x: f32) -> (f32, f32) {
     let bell = exp(-0.5 * x * x);
     let t = 1. / (1. + ERF_SCALE * SQRT_HALF * x.abs());
@@ -118,7 +148,7 @@ fn gelu_gate(x: f32) -> (f32, f32) {
 }
 
 /// Returns the gate of the tanh approximation and its derivative.
-#[inline]
+#[inline(always)]
 fn tanh_gelu_gate(x: f32) -> (f32, f32) {
     let square = CUBIC_COEFFICIENT * x * x;
     let gate = sigmoid(2. * SQRT_2_OVER_PI * x * (1. + square));
@@ -135,7 +165,7 @@ impl CustomOp1 for GatedActivation {
         let mut y = vec![0f32; x.len()];
         y.par_chunks_mut(FLAT_BLOCK)
             .zip(x.par_chunks(FLAT_BLOCK))
-            .for_each(|(y, x)| self.apply(y, x));
+            .for_each(|(y, x)| Arch::new().dispatch(ActivatedBlock { activation: self.0, x, y }));
         Ok((CpuStorage::F32(y), layout.shape().clone()))
     }
 
@@ -163,9 +193,10 @@ impl CustomOp2 for GatedActivationBackward {
         let g = as_f32_slice(g, g_layout, self.name())?;
         let mut out = vec![0f32; x.len()];
         let blocks = x.par_chunks(FLAT_BLOCK).zip(g.par_chunks(FLAT_BLOCK));
-        out.par_chunks_mut(FLAT_BLOCK)
-            .zip(blocks)
-            .for_each(|(out, (x, g))| self.0.apply_backward(out, x, g));
+        let activation = self.0.0;
+        out.par_chunks_mut(FLAT_BLOCK).zip(blocks).for_each(|(out, (x, grad))| {
+            Arch::new().dispatch(GradientBlock { activation, x, grad, out });
+        });
         Ok((CpuStorage::F32(out), x_layout.shape().clone()))
     }
 }

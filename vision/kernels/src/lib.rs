@@ -37,7 +37,7 @@ mod tests;
 mod tile_product;
 
 pub use activation::{Activation, activate};
-pub use attention::{AttendedSequence, AttentionSettings, KeyValueBlock, attend};
+pub use attention::{AttendedSequence, AttentionSettings, KeyValueBlock, attend, attend_unmasked};
 pub use bias::add_bias;
 pub use byte_product::{arrange_blocks, has_byte_products, instruction_set};
 pub use cross_entropy::{cross_entropy, log_probabilities};
@@ -47,7 +47,7 @@ pub use gpu::{AttentionPass, CacheShape, DeviceCache, NewHeads, PassSequence};
 pub use layer_norm::LayerNorm;
 pub use linear::linear;
 pub use matmul::matmul_transposed;
-pub use matrix::{BLOCK_TYPES, Matrix, ROUNDED_SUFFIX, dequantize_rows};
+pub use matrix::{BLOCK_TYPES, Matrix, ROUNDED_SUFFIX, ROW_MULTIPLE, dequantize_rows};
 pub use reduce::sum_of_products;
 pub use residual::add_to_sum;
 pub use rms_norm::{rms_norm, rms_norm_to};

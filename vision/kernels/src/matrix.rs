@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 use rayon::prelude::*;
 
 use crate::byte_product::{
-    arranged_shape, has_byte_products, multiply_by_panels, select_panel_rows,
+    PANEL_ROWS, arranged_shape, has_byte_products, multiply_by_panels, select_panel_rows,
 };
 use crate::linear::linear;
 use crate::matmul::matmul_transposed;
@@ -43,6 +43,9 @@ pub enum Matrix {
 /// Suffix of the names of tensors that [`Matrix::load`] loads as [`Matrix::Rounded`].
 pub const ROUNDED_SUFFIX: &str = "rounded";
 
+/// [`Matrix::narrow`] selects multiples of this number of rows of a quantised matrix.
+pub const ROW_MULTIPLE: usize = PANEL_ROWS;
+
 /// Supported block types, and the suffix of the names of tensors in that type.
 pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
     (GgmlDType::Q4_0, "q4_0"),
@@ -60,9 +63,24 @@ pub const BLOCK_TYPES: [(GgmlDType, &str); 10] = [
 impl Matrix {
     /// Loads the tensor `name`, or its blocks from `name` with a suffix of [`BLOCK_TYPES`], or its
     /// values from `name` with [`ROUNDED_SUFFIX`].
-    pub fn load(vb: &VarBuilder, (rows, columns): (usize, usize), name: &str) -> Result<Self> {
-        if let Some(matrix) = Self::load_rounded(vb, (rows, columns), name)? {
-            return Ok(matrix);
+    pub fn load(vb: &VarBuilder, shape: (usize, usize), name: &str) -> Result<Self> {
+        match Self::load_converted(vb, shape, name)? {
+            Some(matrix) => Ok(matrix),
+            None => vb.get(shape, name).map(Self::Dense),
+        }
+    }
+
+    /// Loads a matrix that is quantised or rounds its inputs, if there is one: the tensor `name` with
+    /// a suffix of [`BLOCK_TYPES`] or with [`ROUNDED_SUFFIX`].
+    pub fn load_converted(
+        vb: &VarBuilder,
+        (rows, columns): (usize, usize),
+        name: &str,
+    ) -> Result<Option<Self>> {
+        let rounded = format!("{name}.{ROUNDED_SUFFIX}");
+        if vb.contains_tensor(&rounded) {
+            let values = vb.get((rows, columns), &rounded)?;
+            return Ok(Some(Self::Rounded(RoundedWeight::new(&values)?)));
         }
         for (block_type, suffix) in BLOCK_TYPES {
             let packed = format!("{name}.{suffix}");
@@ -74,41 +92,36 @@ impl Matrix {
                         block_type.block_size()
                     );
                 }
-                let shape = arranged_shape((rows, columns), block_type);
-                let bytes = vb.get(shape, &packed)?;
-                return Ok(Self::Blocks { bytes, block_type, shape: (rows, columns) });
+                let bytes = vb.get(arranged_shape((rows, columns), block_type), &packed)?;
+                return Ok(Some(Self::Blocks { bytes, block_type, shape: (rows, columns) }));
             }
         }
-        vb.get((rows, columns), name).map(Self::Dense)
-    }
-
-    /// Loads a matrix that rounds its inputs, if there is one: the tensor `name` with
-    /// [`ROUNDED_SUFFIX`].
-    pub fn load_rounded(
-        vb: &VarBuilder,
-        shape: (usize, usize),
-        name: &str,
-    ) -> Result<Option<Self>> {
-        let name = format!("{name}.{ROUNDED_SUFFIX}");
-        let has_values = vb.contains_tensor(&name);
-        let load = || Ok(Self::Rounded(RoundedWeight::new(&vb.get(shape, &name)?)?));
-        has_values.then(load).transpose()
+        Ok(None)
     }
 
     /// Returns `count` rows from `start` on.
     ///
     /// # Errors
     ///
-    /// The matrix is quantised, or has fewer rows.
+    /// The matrix has fewer rows, or is quantised and `start` or `count` is not a multiple of
+    /// [`ROW_MULTIPLE`].
     pub fn narrow(&self, start: usize, count: usize) -> Result<Self> {
         match self {
             Self::Dense(weight) => weight.narrow(0, start, count).map(Self::Dense),
             Self::Rounded(weight) => weight.narrow(start, count).map(Self::Rounded),
-            Self::Blocks { shape: (rows, columns), .. } => bail!(
-                "cannot select rows {start} to {} of a quantised matrix of {rows} rows of {columns} \
-                 values",
-                start + count
-            ),
+            Self::Blocks { bytes, block_type, shape: (rows, columns) } => {
+                let is_whole =
+                    start.is_multiple_of(ROW_MULTIPLE) && count.is_multiple_of(ROW_MULTIPLE);
+                if !is_whole || start + count > *rows {
+                    bail!(
+                        "cannot select rows {start} to {} of a quantised matrix of {rows} rows of \
+                         {columns} values",
+                        start + count
+                    );
+                }
+                let (block_type, shape) = (*block_type, (count, *columns));
+                Ok(Self::Blocks { bytes: bytes.narrow(0, start, count)?, block_type, shape })
+            }
         }
     }
 
@@ -245,6 +258,20 @@ mod tests {
         let bytes = Tensor::from_vec(bytes, (shape.0, row_bytes), &Device::Cpu)?;
         let bytes = arrange_blocks(&bytes, block_type)?;
         Ok((dense, Matrix::Blocks { bytes, block_type, shape }))
+    }
+
+    #[test]
+    fn rows_of_a_quantised_matrix_can_be_selected() -> Result<()> {
+        let values = Tensor::randn(0f32, 1.0, (56, 256), &Device::Cpu)?;
+        let x = Tensor::randn(0f32, 1.0, (3, 256), &Device::Cpu)?;
+        for (block_type, _) in BLOCK_TYPES {
+            let (_, packed) = quantised(&values, block_type)?;
+            let expected = packed.linear(&x, None)?.narrow(1, 16, 32)?.to_vec2::<f32>()?;
+            let selected = packed.narrow(16, 32)?.linear(&x, None)?.to_vec2::<f32>()?;
+            assert!(selected == expected, "{block_type:?}");
+            assert!(packed.narrow(8, 16).is_err() && packed.narrow(48, 16).is_err());
+        }
+        Ok(())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Multi-head self-attention without a mask (Vaswani et al. 2017, §3.2).
 
-use acem3_kernels::softmax;
+use acem3_kernels::{attend_unmasked, softmax};
 use candle::{Result, Tensor};
 use candle_nn::VarBuilder;
 
@@ -54,15 +54,19 @@ impl VitAttention {
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let (b, t, c) = x.dims3()?;
         let x = x.reshape((b * t, c))?;
-        let split_heads = |y: Tensor| {
-            y.reshape((b, t, self.heads, self.head_size))?.transpose(1, 2)?.contiguous()
+        let project = |layer: &VitLinear| {
+            layer.forward(&x)?.reshape((b, t, self.heads, self.head_size)) // (b, t, h, d)
         };
+        let (q, k, v) = (project(&self.q)?, project(&self.k)?, project(&self.v)?);
         let scale = 1. / (self.head_size as f64).sqrt();
-        let q = split_heads((self.q.forward(&x)? * scale)?)?; // (b, h, t, d)
-        let k = split_heads(self.k.forward(&x)?)?;
-        let v = split_heads(self.v.forward(&x)?)?;
-        let weights = softmax(&q.matmul(&k.t()?)?)?; // (b, h, t, t)
-        let attended = weights.matmul(&v)?.transpose(1, 2)?.reshape((b * t, c))?;
+        let attended = if q.device().is_cpu() && ![&q, &k, &v].iter().any(|x| x.track_op()) {
+            attend_unmasked([&q, &k, &v], scale as f32)?
+        } else {
+            let by_head = |x: &Tensor| x.transpose(1, 2)?.contiguous(); // (b, h, t, d)
+            let scores = by_head(&(q * scale)?)?.matmul(&by_head(&k)?.t()?)?; // (b, h, t, t)
+            let attended = softmax(&scores)?.matmul(&by_head(&v)?)?;
+            attended.transpose(1, 2)?.reshape((b * t, c))?
+        };
         self.out.forward(&attended)?.reshape((b, t, c))
     }
 }

@@ -15,7 +15,7 @@ impl VitLinear {
     /// Loads `weight` (out, in) and `bias` (out).
     pub(super) fn load(vb: &VarBuilder, input: usize, output: usize) -> Result<Self> {
         let init = Init::Randn { mean: 0., stdev: 0.02 };
-        let weight = match Matrix::load_rounded(vb, (output, input), "weight")? {
+        let weight = match Matrix::load_converted(vb, (output, input), "weight")? {
             Some(weight) => weight,
             None => Matrix::Dense(vb.get_with_hints((output, input), "weight", init)?),
         };

@@ -151,7 +151,7 @@ impl AdaptedMember<'_> {
             return Ok(());
         }
         let adapter = MergedAdapter { a: &a, b: &b, scale: alpha / rank as f64 };
-        let merged = adapter.merge(base, &weight).with_context(|| file.to_string())?;
+        let merged = adapter.merge(base).with_context(|| file.to_string())?;
         weights.tensors.insert(weight, merged);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use candle::DType;
 
 use crate::checkpoints::store::encoding::TensorEncoding;
@@ -21,21 +21,12 @@ pub(super) struct MergedAdapter<'a> {
 }
 
 impl MergedAdapter<'_> {
-    /// Returns the matrix with the adapter, in the element type of the matrix.
-    ///
-    /// # Errors
-    ///
-    /// The matrix is quantised.
-    pub(super) fn merge(&self, matrix: &StoredTensor, name: &str) -> Result<StoredTensor> {
-        if matrix.blocks.is_some() {
-            bail!(
-                "the adapter of `{name}` cannot be merged, because the matrix is quantised\n\
-                 hint: use --dtype f32 or bf16, and a base that is not quantised"
-            );
-        }
+    /// Returns the matrix with the adapter, in the element type of the matrix; f32 if the matrix is quantised.
+    pub(super) fn merge(&self, matrix: &StoredTensor) -> Result<StoredTensor> {
         let [a, b] = [self.a, self.b].map(|stored| stored.values.to_dtype(DType::F32));
         let change = (b?.matmul(&a?)? * self.scale)?;
-        let values = (matrix.values.to_dtype(DType::F32)? + change)?;
+        let values = (matrix.to_f32()? + change)?;
+        let dtype = if matrix.blocks.is_some() { DType::F32 } else { matrix.values.dtype() };
         let parts = [&matrix.identity, &self.a.identity, &self.b.identity];
         let mut bytes: Vec<u8> =
             parts.iter().flat_map(|identity| *identity.digest.as_bytes()).collect();
@@ -47,7 +38,7 @@ impl MergedAdapter<'_> {
         };
         Ok(StoredTensor {
             identity: Arc::new(identity),
-            values: values.to_dtype(matrix.values.dtype())?,
+            values: values.to_dtype(dtype)?,
             blocks: None,
             file: self.a.file.clone(),
         })

@@ -17,6 +17,7 @@ mod segment;
 mod sequence_groups;
 mod sequence_queries;
 mod settings;
+mod unmasked;
 
 use std::ops::Range;
 
@@ -29,6 +30,7 @@ use self::query_block::BLOCK_QUERIES;
 use self::sequence_groups::group_sequences;
 use self::sequence_queries::SequenceQueries;
 pub use self::settings::AttentionSettings;
+pub use self::unmasked::attend_unmasked;
 use crate::elements::with_f32_slice;
 
 /// Multiplications from which the heads of a batch are shared among threads.

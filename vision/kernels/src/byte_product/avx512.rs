@@ -10,10 +10,11 @@ use std::arch::x86_64::{
 use pulp::cast;
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::ByteRows;
+use super::byte_rows::{ByteRows, RowRounding};
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
 use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS};
+use super::rounding_avx2::round_rows;
 
 /// The processor has AVX-512 with VNNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,9 @@ pub(super) struct Avx512(());
 impl Avx512 {
     /// Returns the kernel if the processor has the instructions.
     pub(super) fn try_new() -> Option<Self> {
-        let found = is_x86_feature_detected!("avx512f")
+        let found = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vnni");
         found.then_some(Self(()))
@@ -31,6 +34,13 @@ impl Avx512 {
 
 impl Kernel for Avx512 {
     const MAX_ROWS: usize = 6;
+
+    #[inline]
+    #[expect(unsafe_code, reason = "rounding takes less than half of the time")]
+    fn round_rows(self, rounding: RowRounding<'_>) {
+        // SAFETY: As in `multiply_bytes`.
+        unsafe { round_rows(rounding) }
+    }
 
     #[inline]
     #[expect(unsafe_code, reason = "products take a third of the time of those in f32")]

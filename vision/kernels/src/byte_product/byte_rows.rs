@@ -5,14 +5,17 @@
     reason = "vector instructions need to be part of the function that enables them"
 )]
 
-use pulp::{Arch, Simd, WithSimd};
-
+use super::kernel::Kernel;
 use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 
 /// Words of a block of one row: its quads, its scale, and the sum of its values.
 const ROW_WORDS: usize = BLOCK_QUADS + 2;
 /// Largest 8-bit value that is used. −128 has no positive counterpart.
-const LARGEST: f32 = 127.;
+pub(super) const LARGEST: f32 = 127.;
+/// A sum with this number has the rounded value in its lowest byte.
+pub(super) const ROUND: f32 = 12_582_912.;
+/// Blocks of smaller values count as zeros, because their factor could overflow.
+pub(super) const SMALLEST: f32 = 1e-30;
 
 /// Input rows that are multiplied together, rounded to 8 bits.
 pub(super) struct ByteRows {
@@ -25,10 +28,10 @@ pub(super) struct ByteRows {
 
 impl ByteRows {
     /// Rounds rows of `columns` values, a multiple of the size of a block.
-    pub(super) fn round(x: &[f32], columns: usize) -> Self {
+    pub(super) fn round<K: Kernel>(kernel: K, x: &[f32], columns: usize) -> Self {
         let rows = x.len() / columns.max(1);
         let mut words = vec![0; x.len() / BLOCK_VALUES * ROW_WORDS];
-        Arch::new().dispatch(Rounding { x, columns, rows, words: &mut words });
+        kernel.round_rows(RowRounding { x, columns, words: &mut words });
         Self { words, rows }
     }
 
@@ -66,57 +69,56 @@ impl<const R: usize> BlockWords<'_, R> {
     }
 }
 
-/// The computation, as a type that the vector instructions of the processor are enabled for.
-struct Rounding<'a> {
+/// A block of input values, rounded to signed bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundedBlock {
+    /// The bytes, four in each quad.
+    pub(super) quads: [i32; BLOCK_QUADS],
+    /// The factor that restores the values. NaN if a value is not finite.
+    pub(super) scale: f32,
+    /// Sum of the bytes.
+    pub(super) sum: i32,
+}
+
+/// Input rows, and the place of their words.
+pub(super) struct RowRounding<'a> {
+    /// The rows.
     x: &'a [f32],
+    /// Values of a row, a multiple of the size of a block.
     columns: usize,
-    rows: usize,
     words: &'a mut [i32],
 }
 
-impl WithSimd for Rounding<'_> {
-    type Output = ();
-
+impl RowRounding<'_> {
+    /// Rounds all blocks with a function.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { x, columns, rows, words } = self;
-        for (row, x) in x.chunks_exact(columns).enumerate() {
+    pub(super) fn run(self, round: impl Fn(&[f32; BLOCK_VALUES]) -> RoundedBlock) {
+        let Self { x, columns, words } = self;
+        let rows = x.len() / columns.max(1);
+        for (row, x) in x.chunks_exact(columns.max(1)).enumerate() {
             let blocks = x.as_chunks::<BLOCK_VALUES>().0.iter();
             for (values, words) in blocks.zip(words.chunks_exact_mut(rows * ROW_WORDS)) {
-                let (bytes, scale) = round_block(values);
-                for (quad, bytes) in bytes.as_chunks::<QUAD>().0.iter().enumerate() {
-                    words[quad * rows + row] = i32::from_le_bytes(*bytes);
+                let RoundedBlock { quads, scale, sum } = round(values);
+                for (words, quad) in words.chunks_exact_mut(rows).zip(quads) {
+                    words[row] = quad;
                 }
                 words[BLOCK_QUADS * rows + row] = scale.to_bits().cast_signed();
-                let sum: i32 = bytes.iter().map(|byte| i32::from(byte.cast_signed())).sum();
                 words[(BLOCK_QUADS + 1) * rows + row] = sum;
             }
         }
     }
 }
 
-/// Rounds values to signed bytes. Returns the bytes and the factor that restores the values, which
-/// is NaN if a value is not finite.
-#[inline(always)]
-fn round_block(values: &[f32; BLOCK_VALUES]) -> ([u8; BLOCK_VALUES], f32) {
-    /// A sum with this number has the rounded value in its lowest byte.
-    const ROUND: f32 = 12_582_912.;
-    /// Blocks of smaller values count as zeros, because their factor could overflow.
-    const SMALLEST: f32 = 1e-30;
-    let mut largest = [0f32; 8];
-    let mut check = [0f32; 8];
-    for values in values.as_chunks::<8>().0 {
-        for lane in 0..8 {
-            let size = values[lane].abs();
-            if size > largest[lane] {
-                largest[lane] = size;
-            }
-            // Zero, or NaN for a value that is not finite.
-            check[lane] += size * 0.;
-        }
-    }
-    let largest = largest.into_iter().fold(0., f32::max);
+/// Rounds a block without the instructions of a processor.
+pub(super) fn round_block(values: &[f32; BLOCK_VALUES]) -> RoundedBlock {
+    let largest = values.iter().map(|value| value.abs()).fold(0., f32::max);
+    let check: f32 = values.iter().map(|value| value * 0.).sum();
     let factor = if largest > SMALLEST { LARGEST / largest } else { 0. };
-    let bytes = values.map(|value| (value.mul_add(factor, ROUND)).to_bits().to_le_bytes()[0]);
-    (bytes, largest / LARGEST + check.iter().sum::<f32>())
+    let bytes = values.map(|value| value.mul_add(factor, ROUND).to_bits().to_le_bytes()[0]);
+    let mut quads = [0; BLOCK_QUADS];
+    for (quad, bytes) in quads.iter_mut().zip(bytes.as_chunks::<QUAD>().0) {
+        *quad = i32::from_le_bytes(*bytes);
+    }
+    let sum = bytes.iter().map(|byte| i32::from(byte.cast_signed())).sum();
+    RoundedBlock { quads, scale: largest / LARGEST + check, sum }
 }

@@ -1,7 +1,7 @@
 //! What a kernel computes.
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::ByteRows;
+use super::byte_rows::{ByteRows, RowRounding};
 use super::nibble_panels::NibblePanel;
 use super::panel_rows::PANEL_ROWS;
 
@@ -12,6 +12,9 @@ pub(super) type PanelProducts = [f32; PANEL_ROWS];
 pub(super) trait Kernel: Copy + Send + Sync {
     /// Input rows that are multiplied together, at most six.
     const MAX_ROWS: usize;
+
+    /// Rounds input rows to 8 bits.
+    fn round_rows(self, rounding: RowRounding<'_>);
 
     /// Multiplies `R` rows with one or two panels of `Q8_0` blocks. Results of panel `g` and row `r`
     /// are at `[g][r]`.

@@ -18,9 +18,12 @@ mod nibble_panels;
 mod panel_rows;
 mod portable;
 mod product;
+#[cfg(target_arch = "x86_64")]
+mod rounding_avx2;
 mod tier;
 
 pub use self::arrangement::{arrange_blocks, has_byte_products};
 pub(crate) use self::arrangement::{arranged_shape, select_panel_rows};
+pub(crate) use self::panel_rows::PANEL_ROWS;
 pub(crate) use self::product::multiply_by_panels;
 pub use self::tier::instruction_set;

@@ -1,7 +1,7 @@
 //! Sixteen rows of a quantised weight in the order in which the kernels read them.
 
 /// Rows of a panel.
-pub(super) const PANEL_ROWS: usize = 16;
+pub(crate) const PANEL_ROWS: usize = 16;
 /// Input values that share a scale.
 pub(super) const BLOCK_VALUES: usize = 32;
 /// Consecutive values of a row that are multiplied in one lane.

@@ -1,7 +1,7 @@
 //! The kernel without vector instructions. It defines the results of the others.
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::{BlockWords, ByteRows};
+use super::byte_rows::{BlockWords, ByteRows, RowRounding, round_block};
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PARTS, pair, quads, scale_and_offset};
 use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS, QUAD};
@@ -12,6 +12,10 @@ pub(super) struct Portable;
 
 impl Kernel for Portable {
     const MAX_ROWS: usize = 4;
+
+    fn round_rows(self, rounding: RowRounding<'_>) {
+        rounding.run(round_block);
+    }
 
     fn multiply_bytes<const R: usize, const G: usize>(
         self,

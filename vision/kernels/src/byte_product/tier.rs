@@ -98,7 +98,7 @@ impl WithKernel for SelfTest {
             state >> 16
         };
         let x: Vec<f32> = (0..4 * COLUMNS).map(|_| next() as f32 - 3e4).collect();
-        let inputs = [&x[..COLUMNS], &x].map(|x| ByteRows::round(x, COLUMNS));
+        let inputs = [&x[..COLUMNS], &x].map(|x| ByteRows::round(kernel, x, COLUMNS));
         // Numbers in f16 without the exponents of infinity and NaN.
         let scales = [[0x2C; SCALE_BYTES]; COLUMNS / BLOCK_VALUES];
         let mut quads = [[[0; QUAD_BYTES]; BLOCK_QUADS]; COLUMNS / BLOCK_VALUES];
@@ -132,5 +132,45 @@ mod tests {
             assert!(tier.run(SelfTest) == expected, "{}", tier.name());
         }
         assert_eq!(Some(&best()), available().first());
+    }
+
+    /// Rounds rows of two blocks.
+    struct Rounded<'a>(&'a [f32]);
+
+    impl WithKernel for Rounded<'_> {
+        type Output = Vec<i32>;
+
+        fn run<K: Kernel>(self, kernel: K) -> Vec<i32> {
+            ByteRows::round(kernel, self.0, 2 * BLOCK_VALUES).words
+        }
+    }
+
+    #[test]
+    fn all_kernels_round_equally() {
+        let value = |i: usize| ((i * 7919 % 2003) as f32 - 1001.) * 0.37;
+        let mut x: Vec<f32> = (0..6 * BLOCK_VALUES).map(value).collect();
+        x[BLOCK_VALUES..2 * BLOCK_VALUES].fill(0.);
+        x[2 * BLOCK_VALUES..3 * BLOCK_VALUES].fill(-1e-31);
+        x[3 * BLOCK_VALUES] = -1e30;
+        let expected = Tier::Portable(Portable).run(Rounded(&x));
+        for tier in available() {
+            assert_eq!(tier.run(Rounded(&x)), expected, "{}", tier.name());
+        }
+    }
+
+    /// A product with such a block is NaN.
+    #[test]
+    fn scales_of_blocks_that_are_not_finite_are_nan() {
+        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = [1.5; 2 * BLOCK_VALUES];
+            x[5] = value;
+            for tier in available() {
+                let words = tier.run(Rounded(&x));
+                let scales = words[BLOCK_QUADS..].iter().step_by(BLOCK_QUADS + 2);
+                let scales: Vec<f32> =
+                    scales.map(|bits| f32::from_bits(bits.cast_unsigned())).collect();
+                assert!(scales[0].is_nan() && scales[1] > 0., "{}: {scales:?}", tier.name());
+            }
+        }
     }
 }
