@@ -10,11 +10,12 @@ use std::arch::x86_64::{
 use pulp::cast;
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::{ByteRows, RowRounding};
+use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
 use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS};
 use super::rounding_avx2::round_rows;
+use super::row_rounding::RowRounding;
 
 /// The processor has AVX-512 with VNNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Kernel for Avx512 {
     const MAX_ROWS: usize = 6;
 
     #[inline]
-    #[expect(unsafe_code, reason = "rounding takes less than half of the time")]
+    #[expect(unsafe_code, reason = "takes less than half of the time of code without intrinsics")]
     fn round_rows(self, rounding: RowRounding<'_>) {
         // SAFETY: As in `multiply_bytes`.
         unsafe { round_rows(rounding) }

@@ -1,9 +1,10 @@
 //! What a kernel computes.
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::{ByteRows, RowRounding};
+use super::byte_rows::ByteRows;
 use super::nibble_panels::NibblePanel;
 use super::panel_rows::PANEL_ROWS;
+use super::row_rounding::RowRounding;
 
 /// Products of an input row with the rows of a panel.
 pub(super) type PanelProducts = [f32; PANEL_ROWS];
@@ -15,6 +16,11 @@ pub(super) trait Kernel: Copy + Send + Sync {
 
     /// Rounds input rows to 8 bits.
     fn round_rows(self, rounding: RowRounding<'_>);
+
+    /// Rounds input rows of `columns` values, a multiple of the size of a block.
+    fn round(self, x: &[f32], columns: usize) -> ByteRows {
+        ByteRows::round(x, columns, |rounding| self.round_rows(rounding))
+    }
 
     /// Multiplies `R` rows with one or two panels of `Q8_0` blocks. Results of panel `g` and row `r`
     /// are at `[g][r]`.

@@ -20,6 +20,7 @@ mod portable;
 mod product;
 #[cfg(target_arch = "x86_64")]
 mod rounding_avx2;
+mod row_rounding;
 mod tier;
 
 pub use self::arrangement::{arrange_blocks, has_byte_products};

@@ -1,10 +1,11 @@
 //! The kernel without vector instructions. It defines the results of the others.
 
 use super::byte_panels::BytePanel;
-use super::byte_rows::{BlockWords, ByteRows, RowRounding, round_block};
+use super::byte_rows::{BlockWords, ByteRows};
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PARTS, pair, quads, scale_and_offset};
 use super::panel_rows::{BLOCK_QUADS, PANEL_ROWS, QUAD};
+use super::row_rounding::{RowRounding, round_block};
 
 /// Multiplies on any processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

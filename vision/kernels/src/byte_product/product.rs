@@ -118,7 +118,7 @@ impl<'a, W: KernelPanel<'a> + Sync> WithKernel for PanelProduct<'a, W> {
         let first_row = |group: usize| n * group / groups;
         let round = |group: usize| {
             let rows = first_row(group)..first_row(group + 1);
-            ByteRows::round(kernel, &x[rows.start * columns..rows.end * columns], columns)
+            kernel.round(&x[rows.start * columns..rows.end * columns], columns)
         };
         let work = n * rows * columns;
         let inputs: Vec<ByteRows> = if rayon::current_num_threads() > 1 && work >= MIN_PARALLEL_WORK

@@ -9,10 +9,10 @@ use std::arch::x86_64::{
 
 use pulp::cast;
 
-use super::byte_rows::{LARGEST, ROUND, RoundedBlock, RowRounding, SMALLEST};
 use super::panel_rows::BLOCK_VALUES;
+use super::row_rounding::{LARGEST, ROUND, RoundedBlock, RowRounding, SMALLEST};
 
-/// Rounds rows. The results equal those of [`round_block`](super::byte_rows::round_block), except for the
+/// Rounds rows. The results equal those of [`round_block`](super::row_rounding::round_block), except for the
 /// bytes of blocks with values that are not finite.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn round_rows(rounding: RowRounding<'_>) {

@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 
 use super::byte_panels::{BytePanel, SCALE_BYTES};
-use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibbleBlock, NibblePanel};
 use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD_BYTES};
@@ -98,7 +97,7 @@ impl WithKernel for SelfTest {
             state >> 16
         };
         let x: Vec<f32> = (0..4 * COLUMNS).map(|_| next() as f32 - 3e4).collect();
-        let inputs = [&x[..COLUMNS], &x].map(|x| ByteRows::round(kernel, x, COLUMNS));
+        let inputs = [&x[..COLUMNS], &x].map(|x| kernel.round(x, COLUMNS));
         // Numbers in f16 without the exponents of infinity and NaN.
         let scales = [[0x2C; SCALE_BYTES]; COLUMNS / BLOCK_VALUES];
         let mut quads = [[[0; QUAD_BYTES]; BLOCK_QUADS]; COLUMNS / BLOCK_VALUES];
@@ -141,7 +140,7 @@ mod tests {
         type Output = Vec<i32>;
 
         fn run<K: Kernel>(self, kernel: K) -> Vec<i32> {
-            ByteRows::round(kernel, self.0, 2 * BLOCK_VALUES).words
+            kernel.round(self.0, 2 * BLOCK_VALUES).words
         }
     }
 
