@@ -217,15 +217,14 @@ fn is_image_part(name: &str) -> bool {
         || ["v.", "mm.", "encoder."].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns true if a matrix of the vision tower or the projector is quantised: those in the blocks of the
-/// tower whose rows are whole blocks of values. Tables and the projector are small, and tables are not
-/// multiplied.
+/// Returns true if a matrix of the vision tower or the projector is quantised. These are the matrices in
+/// the tower's layers whose rows are multiples of 32 values. Position tables and the projector are small.
 fn is_quantised_in_tower(name: &str, (rows, columns): (usize, usize)) -> bool {
-    let is_in_block =
+    let is_in_layer =
         ["layers.", "layer.", "blocks.", "blk."].iter().any(|part| name.contains(part));
-    // The tower selects a third of the rows of a fused projection.
+    // The tower splits a fused projection into three matrices.
     let is_fused = name.contains("qkv") || name.contains("in_proj");
-    is_in_block
+    is_in_layer
         && name.ends_with("weight")
         && columns.is_multiple_of(GgmlDType::Q8_0.block_size())
         && (!is_fused || rows.is_multiple_of(3 * ROW_MULTIPLE))
@@ -382,7 +381,7 @@ mod tests {
             assert_eq!(is(&name, shape), Some(GgmlDType::Q8_0), "{name}");
         }
         for (name, shape) in [
-            // Rows that are not whole blocks, and thirds of rows that are not whole panels.
+            // Rows of 134.5 blocks, and a fused projection of three matrices of 4.5 panels.
             (format!("{tower}.mlp.fc2.weight"), (1152, 4304)),
             ("visual.trunk.blocks.0.attn.qkv.weight".to_owned(), (216, 64)),
             ("model.vision_tower.embeddings.position_embedding.weight".to_owned(), (577, 1024)),

@@ -43,7 +43,8 @@ pub enum Matrix {
 /// Suffix of the names of tensors that [`Matrix::load`] loads as [`Matrix::Rounded`].
 pub const ROUNDED_SUFFIX: &str = "rounded";
 
-/// [`Matrix::narrow`] selects multiples of this number of rows of a quantised matrix.
+/// For a quantised matrix, the first row and the number of rows of [`Matrix::narrow`] are multiples of
+/// this.
 pub const ROW_MULTIPLE: usize = PANEL_ROWS;
 
 /// Supported block types, and the suffix of the names of tensors in that type.
@@ -70,8 +71,8 @@ impl Matrix {
         }
     }
 
-    /// Loads a matrix that is quantised or rounds its inputs, if there is one: the tensor `name` with
-    /// a suffix of [`BLOCK_TYPES`] or with [`ROUNDED_SUFFIX`].
+    /// Loads the tensor `name` with a suffix of [`BLOCK_TYPES`] or with [`ROUNDED_SUFFIX`]: a matrix that
+    /// is quantised or rounds its inputs. Returns `None` if there is none.
     pub fn load_converted(
         vb: &VarBuilder,
         (rows, columns): (usize, usize),

@@ -21,7 +21,8 @@ pub(super) struct MergedAdapter<'a> {
 }
 
 impl MergedAdapter<'_> {
-    /// Returns the matrix with the adapter, in the element type of the matrix; f32 if the matrix is quantised.
+    /// Adds the adapter to the matrix. The result has the element type of the matrix, or f32 if the matrix is
+    /// quantised.
     pub(super) fn merge(&self, matrix: &StoredTensor) -> Result<StoredTensor> {
         let [a, b] = [self.a, self.b].map(|stored| stored.values.to_dtype(DType::F32));
         let change = (b?.matmul(&a?)? * self.scale)?;

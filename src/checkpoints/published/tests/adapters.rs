@@ -281,7 +281,7 @@ fn adapter_applies_to_a_gguf_file() {
         let member = load(tensors.into()).unwrap();
         assert!(super::relative_difference(&logits(&member), &before) > 1e-3, "{prefix}");
     }
-    // That of the output layer is merged into the dequantised matrix.
+    // The adapter of the output layer is merged into the dequantised matrix.
     let [(_, a), (_, b)] = adapter("lm_head", "model.");
     let member = load(adapter("lm_head", "model.").into()).unwrap();
     let output_layer = |member: &Member| member.weights.tensors["lm_head.weight"].to_f32().unwrap();

@@ -6,15 +6,15 @@ use candle::{Result, Tensor, bail};
 
 use super::{AttendedSequence, AttentionSettings, KeyValueBlock, attend};
 
-/// Computes the attention of sequences whose tokens all attend to each other. Not differentiable. The
-/// result for a sequence does not depend on the others.
+/// Computes the attention of several sequences. Each token attends to all tokens of its sequence. Not
+/// differentiable. The result for a sequence does not depend on the others.
 ///
 /// # Shapes
 /// `q`, `k`, `v`: (b, t, h, d) in f32 on the CPU → (b · t, h · d).
 ///
 /// # Errors
 ///
-/// The shapes differ, or there are no values.
+/// The shapes differ, or a dimension is 0.
 pub fn attend_unmasked([q, k, v]: [&Tensor; 3], scale: f32) -> Result<Tensor> {
     let (b, t, heads, d) = q.dims4()?;
     if k.dims() != q.dims() || v.dims() != q.dims() {

@@ -16,6 +16,7 @@ use super::row_rounding::{LARGEST, ROUND, RoundedBlock, RowRounding, SMALLEST};
 /// bytes of blocks with values that are not finite.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn round_rows(rounding: RowRounding<'_>) {
+    // A function with target features does not implement `Fn`. A closure does, and inherits the features.
     rounding.run(|values| round_block(values));
 }
 
@@ -35,7 +36,7 @@ fn round_block(values: &[f32; BLOCK_VALUES]) -> RoundedBlock {
     let largest = sizes.into_iter().fold(0., f32::max);
     let factor = if largest > SMALLEST { LARGEST / largest } else { 0. };
     let (factor, round) = (_mm256_set1_ps(factor), _mm256_set1_ps(ROUND));
-    // The difference of the bits is the rounded value.
+    // The bits of the sum, minus those of `ROUND`, are the rounded value.
     let first_bits = _mm256_set1_epi32(ROUND.to_bits().cast_signed());
     let mut words = [first_bits; 4];
     for (words, values) in words.iter_mut().zip(values) {
@@ -52,13 +53,13 @@ fn round_block(values: &[f32; BLOCK_VALUES]) -> RoundedBlock {
     }
 }
 
-/// Returns words as signed bytes. Others than −128 to 127 become the nearest of these.
+/// Converts words to signed bytes, with saturation.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn to_bytes(words: [__m256i; 4]) -> __m256i {
     let low = _mm256_packs_epi32(words[0], words[1]);
     let high = _mm256_packs_epi32(words[2], words[3]);
-    // The instructions keep the halves of their inputs apart, so the quads have another order.
     let quads = _mm256_packs_epi16(low, high);
+    // The instructions pack each half of a register separately. This restores the order of the quads.
     _mm256_permutevar8x32_epi32(quads, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
 }

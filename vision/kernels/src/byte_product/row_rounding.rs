@@ -7,7 +7,7 @@
 
 use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 
-/// Words of a block of one row: its quads, its scale, and the sum of its values.
+/// Number of 32-bit words for a block of one row: its quads, its scale, and the sum of its bytes.
 pub(super) const ROW_WORDS: usize = BLOCK_QUADS + 2;
 /// Largest 8-bit value that is used. −128 has no positive counterpart.
 pub(super) const LARGEST: f32 = 127.;
@@ -19,7 +19,7 @@ pub(super) const SMALLEST: f32 = 1e-30;
 /// A block of input values, rounded to signed bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundedBlock {
-    /// The bytes, four in each quad.
+    /// The rounded values as signed bytes, four in each word.
     pub(super) quads: [i32; BLOCK_QUADS],
     /// The factor that restores the values. NaN if a value is not finite.
     pub(super) scale: f32,
@@ -27,13 +27,13 @@ pub(super) struct RoundedBlock {
     pub(super) sum: i32,
 }
 
-/// Input rows, and the place of their words.
+/// Input rows, and the buffer that their rounded blocks are written to.
 pub(super) struct RowRounding<'a> {
     /// The rows.
     pub(super) x: &'a [f32],
     /// Values of a row, a multiple of the size of a block.
     pub(super) columns: usize,
-    /// The words of the rows, in the order of [`ByteRows`](super::byte_rows::ByteRows).
+    /// The buffer, in the order of [`ByteRows`](super::byte_rows::ByteRows).
     pub(super) words: &'a mut [i32],
 }
 
@@ -57,7 +57,7 @@ impl RowRounding<'_> {
     }
 }
 
-/// Rounds a block without the instructions of a processor.
+/// Rounds a block, on any processor.
 pub(super) fn round_block(values: &[f32; BLOCK_VALUES]) -> RoundedBlock {
     let largest = values.iter().map(|value| value.abs()).fold(0., f32::max);
     // Zero, or NaN if a value is not finite.
