@@ -131,12 +131,11 @@ impl WithSimd for GateGradients<'_> {
 mod tests {
     use super::*;
     use crate::elements::to_f32_vec;
-    use candle::{Device, Var};
+    use crate::tests::random_var;
 
     #[test]
     fn fused_values_and_gradients_match_composed() -> Result<()> {
-        let gate = Var::randn(0f32, 2.0, (5, 7), &Device::Cpu)?;
-        let up = Var::randn(0f32, 1.0, (5, 7), &Device::Cpu)?;
+        let (gate, up) = (random_var(&[5, 7], 1), random_var(&[5, 7], 2));
         let fused = swiglu(&gate, &up)?;
         let max_abs = |t: Tensor| {
             Ok::<_, candle::Error>(to_f32_vec(&t.abs()?)?.into_iter().fold(0.0, f32::max))

@@ -42,14 +42,19 @@ pub fn attend_unmasked([q, k, v]: [&Tensor; 3], scale: f32) -> Result<Tensor> {
 mod tests {
     use super::*;
     use crate::softmax;
+    use crate::tests::random_var;
     use candle::{Device, IndexOp as _};
+
+    /// Returns queries, keys and values.
+    fn random_heads(shape: [usize; 4]) -> [Tensor; 3] {
+        [1, 2, 3].map(|seed| random_var(&shape, seed).as_detached_tensor())
+    }
 
     #[test]
     fn attention_equals_softmax_of_all_scores() -> Result<()> {
         // 33 tokens fill two panels and one token of a third.
         for (b, t, heads, d) in [(2, 33, 3, 20), (1, 1, 2, 8), (3, 16, 1, 32)] {
-            let random = || Tensor::randn(0f32, 1., (b, t, heads, d), &Device::Cpu);
-            let (q, k, v) = (random()?, random()?, random()?);
+            let [q, k, v] = random_heads([b, t, heads, d]);
             let actual = attend_unmasked([&q, &k, &v], 0.3)?;
             let by_head = |x: &Tensor| x.transpose(1, 2)?.contiguous();
             let scores = (by_head(&q)?.matmul(&by_head(&k)?.t()?)? * 0.3)?;
@@ -64,8 +69,7 @@ mod tests {
     #[test]
     fn sequences_do_not_depend_on_each_other() -> Result<()> {
         let (b, t, heads, d) = (3, 21, 2, 16);
-        let random = || Tensor::randn(0f32, 1., (b, t, heads, d), &Device::Cpu);
-        let (q, k, v) = (random()?, random()?, random()?);
+        let [q, k, v] = random_heads([b, t, heads, d]);
         let together = attend_unmasked([&q, &k, &v], 0.25)?.to_vec2::<f32>()?;
         for i in 0..b {
             let [q, k, v] = [&q, &k, &v].map(|x| x.i(i..=i));
