@@ -85,11 +85,23 @@ impl<L: InputLanes, const R: usize, const C: usize> PairSums<L, R, C> {
                     let low = simd.avx._mm256_castps256_ps128(sums);
                     let high = simd.avx._mm256_extractf128_ps::<1>(sums);
                     let totals: [f32; TOTALS] = cast(simd.sse._mm_add_ps(low, high));
-                    for (place, total) in places.clone().skip(first).zip(totals) {
-                        outputs[place] += total;
+                    let later_places = places.start + first..places.end;
+                    let outputs = outputs.get_mut(later_places).unwrap_or_default();
+                    // The loop over a constant number of outputs has no branches.
+                    match outputs.first_chunk_mut::<C>() {
+                        Some(outputs) if C <= TOTALS => add_totals(outputs, totals),
+                        _ => add_totals(outputs, totals),
                     }
                 }
             }
         }
+    }
+}
+
+/// Adds totals to the first outputs.
+#[inline(always)]
+fn add_totals(outputs: &mut [f32], totals: [f32; TOTALS]) {
+    for (output, total) in outputs.iter_mut().zip(totals) {
+        *output += total;
     }
 }

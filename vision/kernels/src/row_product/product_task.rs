@@ -22,6 +22,11 @@ use crate::output_columns::{OutputColumns, compute_columns};
 /// Weight rows that are multiplied with all input rows before the next ones are read. Their chunks
 /// take 200 kB in f32.
 const PANEL_ROWS: usize = 48;
+/// Up to this number of input rows, the rows of the next panel are prefetched. With more, reading a panel
+/// takes little of the time.
+const MAX_FETCHING_ROWS: usize = 64;
+/// Values of a panel that is prefetched, so that it fits into a core's second cache beside the current one.
+const FETCHED_VALUES: usize = PANEL_ROWS * CHUNK_COLUMNS;
 /// Up to this number of input rows, AVX2 reads memory as fast as AVX-512.
 const MAX_NARROW_ROWS: usize = 4;
 /// Weight rows that are multiplied with all input rows before the next ones, if they are read where
@@ -60,7 +65,7 @@ impl RowProduct<'_> {
         if columns == 0 || rows == 0 {
             return Some(vec![0.; n * rows]);
         }
-        let is_direct = n <= V::MAX_DIRECT_ROWS;
+        let is_direct = n <= V::MAX_DIRECT_ROWS.min(T::MAX_DIRECT_ROWS);
         let x = PackedInput::new(x, columns, if is_direct { T::ROWS } else { T::INPUTS });
         let work = n * rows * columns;
         Some(compute_columns([n, rows], T::WEIGHTS, work, |outputs| {
@@ -83,7 +88,7 @@ struct ProductTask<'a, T, V: StoredValues> {
     outputs: OutputColumns<'a>,
 }
 
-impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
+impl<'a, T: Tile, V: StoredValues> ProductTask<'a, T, V> {
     /// Multiplies with weights that are read where they are stored.
     fn multiply_stored(mut self) {
         let width = self.outputs.width();
@@ -117,14 +122,39 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
         }
     }
 
+    /// Returns the number of rows of a panel.
+    fn panel_rows(&self) -> usize {
+        if !self.fetches_ahead() {
+            return PANEL_ROWS;
+        }
+        let rows = FETCHED_VALUES / self.weight.columns;
+        (rows / T::WEIGHTS * T::WEIGHTS).clamp(T::WEIGHTS, PANEL_ROWS)
+    }
+
+    /// Returns true if the rows of the next panel are prefetched.
+    fn fetches_ahead(&self) -> bool {
+        T::FETCHES && self.outputs.rows.len() <= MAX_FETCHING_ROWS
+    }
+
+    /// Returns the weight rows to prefetch, of the next panel.
+    fn upcoming(&self, rows: Range<usize>) -> &'a [V::Element] {
+        if self.fetches_ahead() { self.weight.elements_of_rows(rows) } else { &[] }
+    }
+
     /// Multiplies with weights that are first converted to f32 and packed, panel by panel.
     fn multiply_packed(mut self) {
         let mut panel = AlignedRows::<LANES>::zeros(PANEL_ROWS * CHUNK_COLUMNS / LANES);
         let first = self.outputs.first;
         let width = self.outputs.width();
-        for start in (0..width).step_by(PANEL_ROWS) {
-            let places = start..(start + PANEL_ROWS).min(width);
+        let panel_rows = self.panel_rows();
+        for start in (0..width).step_by(panel_rows) {
+            let places = start..(start + panel_rows).min(width);
+            let next = first + places.end..first + (places.end + panel_rows).min(width);
+            let mut upcoming = self.upcoming(next);
             for chunk in column_chunks(self.weight.columns) {
+                let fetched = upcoming.len() * chunk.len() / (self.weight.columns - chunk.start);
+                let (fetched, later) = upcoming.split_at(fetched);
+                upcoming = later;
                 let packing = WeightPacking {
                     tile: self.tile,
                     weight: self.weight,
@@ -139,6 +169,7 @@ impl<T: Tile, V: StoredValues> ProductTask<'_, T, V> {
                     panel: panel.as_slice(),
                     chunk: &chunk,
                     sum_steps: V::SUM_STEPS,
+                    fetched,
                     places: &places,
                     outputs: &mut self.outputs.rows,
                 };

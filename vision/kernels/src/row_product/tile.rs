@@ -13,6 +13,7 @@ use pulp::{cast, f32x8, f32x16};
 use super::input_lanes::InputLanes;
 use super::lane_sums::{LaneSums, PairSums};
 use super::stored_values::LANES;
+use super::weight_rows::prefetch_address;
 
 /// Packed rows that a tile multiplies.
 #[derive(Clone, Copy)]
@@ -23,6 +24,25 @@ pub(crate) struct TileGroups<'a> {
     pub(crate) weights: &'a [[f32; LANES]],
     /// Vectors of a row after which neighbouring partial sums are added.
     pub(crate) sum_steps: usize,
+    /// What the tile prefetches.
+    pub(crate) fetch: Fetch,
+}
+
+/// Memory that a tile prefetches while it multiplies, in equal parts for all steps.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetch {
+    address: *const i8,
+    /// Bytes for a step.
+    step: usize,
+}
+
+impl Fetch {
+    /// Divides elements among steps.
+    #[inline(always)]
+    pub(crate) fn new<E>(elements: &[E], steps: usize) -> Self {
+        let step = size_of_val(elements).div_ceil(steps.max(1));
+        Self { address: elements.as_ptr().cast(), step }
+    }
 }
 
 /// A register tile. Each dot product has the same eight partial sums in all tiles, so their results
@@ -32,6 +52,10 @@ pub(crate) trait Tile: InputLanes {
     const INPUTS: usize;
     /// Number of weight rows.
     const WEIGHTS: usize;
+    /// Up to this number of input rows, weights are read where they are stored.
+    const MAX_DIRECT_ROWS: usize;
+    /// True if the tile prefetches memory.
+    const FETCHES: bool;
 
     /// Returns the place of a weight row in its group.
     fn place(self, row: usize) -> usize;
@@ -44,6 +68,8 @@ pub(crate) trait Tile: InputLanes {
 impl Tile for V3 {
     const INPUTS: usize = 4;
     const WEIGHTS: usize = 3;
+    const MAX_DIRECT_ROWS: usize = 4;
+    const FETCHES: bool = true;
 
     #[inline(always)]
     fn place(self, row: usize) -> usize {
@@ -53,11 +79,14 @@ impl Tile for V3 {
     #[inline(always)]
     fn add_products(self, groups: TileGroups, outputs: &mut [&mut [f32]], places: Range<usize>) {
         let mut pairs = PairSums::<V3, 4, 3>::new(self);
-        let TileGroups { x, weights, sum_steps } = groups;
+        let TileGroups { x, weights, sum_steps, fetch } = groups;
+        let mut address = fetch.address;
         let (x, weights) = (x.as_chunks::<4>().0, weights.as_chunks::<3>().0);
         for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
             let mut sums = LaneSums::<V3, 4, 3>::new(self);
             for (x, weights) in x.iter().zip(weights) {
+                prefetch_address(address);
+                address = address.wrapping_add(fetch.step);
                 let weights: [f32x8; 3] = cast(*weights);
                 for (r, x) in x.iter().enumerate() {
                     sums.add_products(self, r, cast(*x), &weights);
@@ -75,6 +104,8 @@ impl Tile for V3 {
 impl Tile for V4 {
     const INPUTS: usize = 6;
     const WEIGHTS: usize = 8;
+    const MAX_DIRECT_ROWS: usize = usize::MAX;
+    const FETCHES: bool = false;
 
     #[inline(always)]
     fn place(self, row: usize) -> usize {
@@ -84,7 +115,7 @@ impl Tile for V4 {
     #[inline(always)]
     fn add_products(self, groups: TileGroups, outputs: &mut [&mut [f32]], places: Range<usize>) {
         let mut pairs = [[self.splat_f32x16(0.); 2]; 6];
-        let TileGroups { x, weights, sum_steps } = groups;
+        let TileGroups { x, weights, sum_steps, .. } = groups;
         let (x, weights) = (x.as_chunks::<6>().0, weights.as_chunks::<8>().0);
         for (x, weights) in x.chunks(sum_steps).zip(weights.chunks(sum_steps)) {
             let mut sums = [[self.splat_f32x16(0.); 4]; 6];

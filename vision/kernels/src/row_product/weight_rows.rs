@@ -39,6 +39,12 @@ impl<'a, V: StoredValues> WeightRows<'a, V> {
         element_count::<V>(self.columns) * size_of::<V::Element>()
     }
 
+    /// Returns the elements of some rows.
+    pub(crate) fn elements_of_rows(&self, rows: Range<usize>) -> &'a [V::Element] {
+        let row = element_count::<V>(self.columns);
+        &self.elements[rows.start * row..rows.end * row]
+    }
+
     /// Returns the elements of some columns of a row. The last row stands for the rows after it.
     /// The first column is the start of a block.
     #[inline(always)]
@@ -55,9 +61,14 @@ impl<'a, V: StoredValues> WeightRows<'a, V> {
 /// row, so it leaves a part of the bandwidth unused.
 #[inline(always)]
 pub(crate) fn prefetch<T>(block: &T, bytes: usize) {
+    prefetch_address(std::ptr::from_ref(block).cast::<i8>().wrapping_add(bytes));
+}
+
+/// Prefetches the memory at an address.
+#[inline(always)]
+pub(crate) fn prefetch_address(address: *const i8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-    let address = std::ptr::from_ref(block).cast::<i8>().wrapping_add(bytes);
     // SAFETY: A prefetch has no effect on the program, whatever the address. SSE is part of x86-64.
     #[expect(unsafe_code, reason = "products with one row take a fifth less time in f32")]
     unsafe {
