@@ -72,6 +72,7 @@ impl ConclusionModel {
             image: image.cloned(),
             format: self.formats.get(responses)?,
             samples: 1,
+            opening: None,
         })
     }
 }

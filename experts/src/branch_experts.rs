@@ -88,6 +88,7 @@ impl BranchExperts {
             image: image.cloned(),
             format: expert.formats.get(input.responses.len())?,
             samples: 1,
+            opening: None,
         })
     }
 

@@ -72,6 +72,8 @@ mod engine;
 #[cfg(test)]
 mod entered_ratings;
 #[cfg(test)]
+mod findings;
+#[cfg(test)]
 mod folder;
 #[cfg(test)]
 mod foreign_content;

@@ -188,7 +188,8 @@ impl Engine {
     ) -> Result<WaitingAnswer, Error> {
         let AnswerQueue { member, max_tokens, .. } = *queue;
         let AnswerTask { mut prompt, image } = task.clone();
-        let task = GenerationTask { member, prompt, image, format: Arc::from([]), samples: 1 };
+        let format = Arc::from([]);
+        let task = GenerationTask { member, prompt, image, format, samples: 1, opening: None };
         let counted = self.count_tokens(&task)?;
         let (prompt_tokens, context) = (counted.prompt, self.context);
         if prompt_tokens + max_tokens > context {

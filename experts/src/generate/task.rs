@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle::Tensor;
 
+use super::opening::Opening;
 use crate::Error;
 use crate::prompt::{StagedPrompt, TokenStep};
 
@@ -29,6 +30,8 @@ pub struct GenerationTask {
     pub format: Arc<[TokenStep]>,
     /// Number of samples of the text; 1 for the most probable text alone.
     pub samples: usize,
+    /// The opening of the first free text, if it matters. Only for one sample.
+    pub opening: Option<Opening>,
 }
 
 /// Returns the number of tokens of the image of a task; 0 if it has none.

@@ -1,5 +1,6 @@
 //! The texts that a task becomes with several samples, and their average.
 
+use super::opening::WrittenOpening;
 use crate::evaluation::RatingAlternative;
 use crate::{Error, Rating, Score};
 
@@ -18,6 +19,8 @@ pub struct TextAlternative {
     pub samples: usize,
     /// Its ratings.
     pub ratings: Vec<Rating>,
+    /// Its opening, if the task asked for it.
+    pub opening: Option<WrittenOpening>,
 }
 
 impl TextAlternative {
@@ -83,7 +86,13 @@ mod tests {
     fn alternative(weight: f64, analyses: [&str; 2], values: [u8; 2]) -> TextAlternative {
         let ratings = analyses.into_iter().zip(values);
         let ratings = ratings.map(|(a, v)| Rating::new(a.to_owned(), Score::from_value(v)));
-        TextAlternative { weight, first_sample: 0, samples: 1, ratings: ratings.collect() }
+        TextAlternative {
+            weight,
+            first_sample: 0,
+            samples: 1,
+            ratings: ratings.collect(),
+            opening: None,
+        }
     }
 
     #[test]

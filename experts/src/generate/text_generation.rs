@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::knowledge::KnowledgeCompletion;
+use super::opening::OpeningInProgress;
 use super::sampled_tokens::SampledToken;
 use super::sampler::TextSampler;
 use super::task::GenerationTask;
@@ -39,6 +40,8 @@ pub(super) struct TextGeneration {
     /// True if `analysis` was truncated at the token budget.
     cut: bool,
     ratings: Vec<Rating>,
+    /// The opening of the first free text, if the task asks for it.
+    opening: Option<OpeningInProgress>,
     error: Option<Error>,
     /// Samples that have this text so far.
     samples: SampleRange,
@@ -84,6 +87,7 @@ impl TextGeneration {
             analysis: String::new(),
             cut: false,
             ratings: Vec::new(),
+            opening: task.opening.clone().map(OpeningInProgress::new),
             error: None,
             samples: SampleRange { first: 0, count: task.samples, weight: 1.0 },
             splits: Vec::new(),
@@ -111,8 +115,13 @@ impl TextGeneration {
     /// Returns the finished text, or the error that ended it.
     pub(super) fn into_alternative(self) -> Result<TextAlternative, Error> {
         let SampleRange { first, count, weight } = self.samples;
-        let alternative =
-            TextAlternative { weight, first_sample: first, samples: count, ratings: self.ratings };
+        let alternative = TextAlternative {
+            weight,
+            first_sample: first,
+            samples: count,
+            ratings: self.ratings,
+            opening: self.opening.and_then(OpeningInProgress::into_written),
+        };
         self.error.map_or(Ok(alternative), Err)
     }
 
@@ -166,10 +175,21 @@ impl TextGeneration {
                 self.step_index += 1;
                 self.advance(sampler);
             }
-            Some(TokenStep::FreeText) => self.push_samples(logits, sampler)?,
+            Some(TokenStep::FreeText) => match self.choose_opening(logits, sampler) {
+                Some(token) => self.push_free_token(token, sampler)?,
+                None => self.push_samples(logits, sampler)?,
+            },
             Some(TokenStep::Literal(_)) | None => {}
         }
         Ok(())
+    }
+
+    /// Returns the next token of the opening; `None` after the opening.
+    fn choose_opening(&mut self, logits: &[f32], sampler: &TextSampler) -> Option<u32> {
+        let is_first_text = self.ratings.is_empty() && self.samples.count == 1;
+        let opening =
+            self.opening.as_mut().filter(|opening| is_first_text && !opening.is_complete())?;
+        Some(opening.choose(self.free_tokens.len(), logits, sampler))
     }
 
     /// Continues the current free text with the tokens of its samples. Other tokens than the most
@@ -222,6 +242,7 @@ impl TextGeneration {
             analysis: self.analysis.clone(),
             cut: self.cut,
             ratings: self.ratings.clone(),
+            opening: self.opening.clone(),
             error: None,
             samples,
             splits: Vec::new(),
@@ -234,6 +255,9 @@ impl TextGeneration {
         self.free_tokens.push(token);
         self.pending_tokens.push(token);
         let text = sampler.tokenizer.decode(&self.free_tokens)?;
+        if let Some(opening) = self.opening.as_mut().filter(|_| self.ratings.is_empty()) {
+            opening.complete(&self.free_tokens, &text);
+        }
         let has_stop = text.contains(STOP);
         let is_exhausted = self.earlier_tokens + self.free_tokens.len() >= sampler.token_budget();
         let line = text.split(STOP).next().unwrap_or_default();

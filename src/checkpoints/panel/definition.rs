@@ -244,6 +244,7 @@ impl PanelDefinition {
                 rubric: spec.rubric,
                 analysis_tokens: spec.analysis_tokens,
                 samples: spec.samples,
+                finding_end: spec.finding_end,
             },
             members,
             names: names.all().into(),

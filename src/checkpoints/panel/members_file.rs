@@ -118,6 +118,7 @@ impl MembersFile {
             rubric: RubricDetail::Full,
             analysis_tokens: DEFAULT_ANALYSIS_TOKENS,
             samples: SampleCount::ONE,
+            finding_end: None,
             completion_prefixes: Vec::new(),
             rejected_prefixes: Vec::new(),
         }
@@ -150,6 +151,7 @@ impl MembersFile {
             })),
             rejected_prefixes: default.rejected_prefixes,
             samples: default.samples,
+            finding_end: default.finding_end,
             name: default.name,
         }
     }

@@ -22,6 +22,8 @@ pub(crate) struct PromptConfig {
     pub analysis_tokens: usize,
     /// Number of samples of each analysis, unless a run asks for another.
     pub samples: SampleCount,
+    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge.
+    pub finding_end: Option<String>,
     /// Prefix of the text of each member: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,
     /// Reward token of rejected evaluations of each member, for a training that starts from the

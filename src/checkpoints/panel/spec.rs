@@ -44,6 +44,10 @@ pub struct PanelSpec {
     /// Number of samples of each analysis, unless a run asks for another (default: 1).
     #[serde(default, skip_serializing_if = "SampleCount::is_one")]
     pub samples: SampleCount,
+    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge, if
+    /// it begins with one. Both presentation orders of a pair then have the same finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding_end: Option<String>,
     /// The rubrics that it was trained for: the hash of the content of each by its key. Empty in
     /// panels of earlier versions, which were trained for `ace_m3`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -96,6 +100,18 @@ pub(crate) fn check_analysis_tokens(tokens: usize) -> Result<()> {
         return Ok(());
     }
     bail!("analysis_tokens is {tokens}, expected 1 to {MAX_ANALYSIS_TOKENS}")
+}
+
+/// Checks the marker after a finding.
+///
+/// # Errors
+///
+/// It is empty, or no part of a line.
+pub(crate) fn check_finding_end(end: &str) -> Result<()> {
+    if end.trim().is_empty() || end.contains('\n') {
+        bail!("finding_end is {end:?}, expected a part of a line, such as \";\"");
+    }
+    Ok(())
 }
 
 impl PanelSpec {
@@ -169,6 +185,7 @@ impl PanelSpec {
             bail!("forms is empty, expected the forms of judging that the panel was trained for");
         }
         check_analysis_tokens(spec.analysis_tokens)?;
+        spec.finding_end.as_deref().map_or(Ok(()), check_finding_end)?;
         spec.processor.validate().context("processor")?;
         Ok(spec)
     }

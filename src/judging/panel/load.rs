@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::checkpoints::hub::{HubDownloads, HubSource};
 use crate::support::device::{Placement, text_memory};
 use acem3_conclusion::prompt_source;
-use acem3_experts::prompt::{PromptForm, Rubric};
+use acem3_experts::Aspect;
+use acem3_experts::prompt::{Form, PromptForm, Rubric, RubricAspect};
 use acem3_kernels::{bf16_instructions, instruction_set};
 use anyhow::{Context as _, Result, ensure};
 use candle::DType;
@@ -19,6 +20,7 @@ use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::sample_count::SampleCount;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
+use crate::judging::panel::scheduling::FindingSettings;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
@@ -168,6 +170,18 @@ impl Panel {
         run.samples.unwrap_or(own)
     }
 
+    /// Returns which texts begin with a finding that both presentation orders of a pair share in a run: none
+    /// with several samples, whose findings differ.
+    pub(super) fn shared_finding(&self, run: JudgeOptions) -> Option<FindingSettings> {
+        let end = self.prompt_config.finding_end.as_deref()?;
+        let PanelOptions { form, scores_only, knowledge, .. } = &self.options;
+        let has_findings = *form == Form::Pair && !scores_only && knowledge.is_none();
+        let is_shared = has_findings && !run.single_order && self.samples(run).is_one();
+        let of_aspect = |aspect: &RubricAspect| aspect.key == Aspect::MEDICAL_KNOWLEDGE;
+        let member = self.rubric.aspects.iter().position(of_aspect)?;
+        is_shared.then(|| FindingSettings { member, end: Arc::from(end) })
+    }
+
     /// Returns everything that can change a verdict.
     pub(in crate::judging) fn provenance(&self, run: JudgeOptions) -> Provenance {
         let mut provenance: Provenance = self.hashes.clone();
@@ -192,6 +206,9 @@ impl Panel {
         let products = products.collect::<Vec<_>>().join(", ");
         if !products.is_empty() {
             provenance.insert("products".to_owned(), products);
+        }
+        if let Some(FindingSettings { end, .. }) = self.shared_finding(run) {
+            provenance.insert("finding".to_owned(), format!("of both orders, up to `{end}`"));
         }
         let run = JudgeOptions { samples: Some(self.samples(run)), ..run };
         self.options.add_to(&mut provenance, run);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoints::panel::member_names::MemberNames;
 use crate::checkpoints::panel::sample_count::SampleCount;
-use crate::checkpoints::panel::spec::check_analysis_tokens;
+use crate::checkpoints::panel::spec::{check_analysis_tokens, check_finding_end};
 use crate::checkpoints::panel::trained_forms::TrainedForms;
 use crate::checkpoints::panel::trained_rubrics::declare_rubric;
 use crate::support::files::regular_file;
@@ -42,6 +42,10 @@ pub struct JudgingConfig {
     /// Number of samples of each analysis, unless a run asks for another; by default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<SampleCount>,
+    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge.
+    /// Both presentation orders of a pair then have the same finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding_end: Option<String>,
 }
 
 impl Default for JudgingConfig {
@@ -54,6 +58,7 @@ impl Default for JudgingConfig {
             shows_reference,
             analysis_tokens: None,
             samples: None,
+            finding_end: None,
         }
     }
 }
@@ -128,6 +133,9 @@ impl JudgingConfig {
         }
         if let Some(tokens) = self.analysis_tokens {
             check_analysis_tokens(tokens).context("[judging]")?;
+        }
+        if let Some(end) = &self.finding_end {
+            check_finding_end(end).context("[judging]")?;
         }
         if Rubric::by_key(&self.rubric)?.is_none() {
             self.rubric = folder.join(&self.rubric).display().to_string();

@@ -102,8 +102,14 @@ mod tests {
     fn memory(member: usize, stages: &[(u32, usize)]) -> TaskMemory {
         let stages = stages.iter().map(|(id, count)| vec![PromptToken::Token(*id); *count]);
         let prompt = StagedPrompt { stages: stages.collect() };
-        let task =
-            GenerationTask { member, prompt, image: None, format: Arc::from([]), samples: 1 };
+        let task = GenerationTask {
+            member,
+            prompt,
+            image: None,
+            format: Arc::from([]),
+            samples: 1,
+            opening: None,
+        };
         TaskMemory::new(&task, 0, 10)
     }
 

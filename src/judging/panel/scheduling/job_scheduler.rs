@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use acem3_conclusion::Verdict;
+use acem3_experts::generate::WrittenOpening;
 use anyhow::Result;
 
 use super::group_progress::GroupProgress;
 use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass};
+use super::shared_finding::{
+    FindingSettings, FindingState, different_findings, keep_likelier_finding,
+};
 use crate::data::images::LoadedImage;
 use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::judge::{JudgeJob, Unscored};
@@ -42,6 +46,8 @@ struct JobInProgress {
     passes: Vec<ResponsePass>,
     /// Number of tasks that have not ended.
     open_tasks: usize,
+    /// What is known about the findings of both orders.
+    finding: FindingState,
 }
 
 impl JobScheduler {
@@ -96,10 +102,15 @@ impl JobScheduler {
             images,
             aspects: panel.rubric.aspects.len(),
             samples: panel.samples(self.options).get(),
+            finding: panel.shared_finding(self.options),
+        };
+        let finding = match &input.finding {
+            Some(_) => FindingState::Writing,
+            None => FindingState::Settled,
         };
         let passes =
             rotations.into_iter().map(|rotation| ResponsePass::new(input.clone(), rotation));
-        let mut job = JobInProgress { passes: passes.collect(), open_tasks: 0 };
+        let mut job = JobInProgress { passes: passes.collect(), open_tasks: 0, finding };
         for (pass_index, pass) in job.passes.iter().enumerate() {
             let groups = panel.groups.iter().zip(&mut self.groups).enumerate();
             for (group_index, (group, progress)) in groups {
@@ -143,12 +154,73 @@ impl JobScheduler {
                 if let Some(pass) = job.passes.get_mut(pass_index) {
                     pass.finish(task, texts);
                 }
-                if matches!(task, PassTask::Expert(_)) {
-                    self.start_conclusions(number, pass_index)?;
+                match task {
+                    PassTask::Expert(_) => self.finish_expert(number, pass_index)?,
+                    PassTask::Exchanged => self.settle_finding(number)?,
+                    PassTask::Conclusion(_) => {}
                 }
             }
         }
         Ok(())
+    }
+
+    /// Continues a job after a text of an expert: exchanges the findings of both orders if they differ, and
+    /// starts the conclusion model.
+    fn finish_expert(&mut self, number: u64, pass_index: usize) -> Result<()> {
+        let settings = self.panel.shared_finding(self.options);
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return Ok(());
+        };
+        if let (FindingState::Writing, Some(FindingSettings { member, .. })) =
+            (job.finding, settings)
+        {
+            if job.passes.iter().any(|pass| pass.output(member).is_none()) {
+                return Ok(());
+            }
+            return match different_findings(&job.passes, member) {
+                Some(findings) => self.exchange_findings(number, &findings),
+                None => self.settle_finding(number),
+            };
+        }
+        self.start_conclusions(number, pass_index)
+    }
+
+    /// Adds a text of each order with the finding of the other.
+    fn exchange_findings(&mut self, number: u64, findings: &[WrittenOpening; 2]) -> Result<()> {
+        let Some(job) = self.jobs.get_mut(&number) else {
+            return Ok(());
+        };
+        job.finding = FindingState::Exchanging;
+        let exchanged = job.passes.iter().zip(findings.iter().rev()).enumerate();
+        for (pass_index, (pass, finding)) in exchanged {
+            let groups = self.panel.groups.iter().zip(&mut self.groups).enumerate();
+            for (group_index, (group, progress)) in groups {
+                if let Some(task) = pass.exchange_task(group_index, group, finding)? {
+                    let task_of_pass = PassTask::Exchanged;
+                    let purpose = TextPurpose { job: number, pass: pass_index, task: task_of_pass };
+                    progress.add(group, task, purpose);
+                    job.open_tasks += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives both orders the same finding when the texts for it have ended, and starts the conclusion
+    /// model.
+    fn settle_finding(&mut self, number: u64) -> Result<()> {
+        let settings = self.panel.shared_finding(self.options);
+        let (Some(job), Some(settings)) = (self.jobs.get_mut(&number), settings) else {
+            return Ok(());
+        };
+        if job.finding == FindingState::Exchanging {
+            if !job.passes.iter().all(ResponsePass::has_exchanged) {
+                return Ok(());
+            }
+            keep_likelier_finding(&mut job.passes, settings.member);
+        }
+        job.finding = FindingState::Settled;
+        (0..job.passes.len()).try_for_each(|pass| self.start_conclusions(number, pass))
     }
 
     /// Adds the tasks of the conclusion model if all experts of a pass have ended.
@@ -156,7 +228,8 @@ impl JobScheduler {
         let Some(job) = self.jobs.get_mut(&number) else {
             return Ok(());
         };
-        let Some(pass) = job.passes.get_mut(pass_index) else {
+        let settled = job.finding == FindingState::Settled;
+        let Some(pass) = job.passes.get_mut(pass_index).filter(|_| settled) else {
             return Ok(());
         };
         let groups = self.panel.groups.iter().zip(&mut self.groups).enumerate();

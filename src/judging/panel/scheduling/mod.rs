@@ -12,6 +12,7 @@ mod member_thread;
 mod messages;
 mod response_pass;
 mod sample_combinations;
+mod shared_finding;
 
 pub(super) use group_cache::GroupCache;
 pub(super) use job_queues::JobQueues;
@@ -20,3 +21,4 @@ pub(super) use local_task::LocalRequest;
 pub use local_task::LocalTask;
 pub(super) use member_thread::MemberThread;
 pub(super) use response_pass::to_unscored;
+pub(super) use shared_finding::FindingSettings;

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use acem3_conclusion::OrderVerdict;
-use acem3_experts::generate::{GenerationTask, ImageTokens, TextAlternative};
+use acem3_experts::generate::{
+    GenerationTask, ImageTokens, Opening, TextAlternative, WrittenOpening,
+};
 use acem3_experts::prompt::{Form, JudgeInput, Rubric};
 use acem3_experts::{BranchExperts, Error};
 use anyhow::{Context as _, Result, ensure};
 
 use super::sample_combinations::{SampleCombination, combine_samples};
+use super::shared_finding::FindingSettings;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;
 
 /// Texts of a member, or its error.
-type MemberOutput = Result<Vec<TextAlternative>, Error>;
+pub(super) type MemberOutput = Result<Vec<TextAlternative>, Error>;
 
 /// Image tokens for each trunk group; `None` for text-only groups.
 pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
@@ -24,6 +27,8 @@ pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 pub(super) enum PassTask {
     /// The evaluation of this member.
     Expert(usize),
+    /// The evaluation of the member that states the finding, with the finding of the other order.
+    Exchanged,
     /// The conclusion on the combination of the experts' texts with this index.
     Conclusion(usize),
 }
@@ -39,10 +44,14 @@ pub(super) struct ResponsePass {
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
     experts: Vec<Option<MemberOutput>>,
+    /// Output with the finding of the other order.
+    exchanged: Option<MemberOutput>,
     /// Outputs of the conclusion model, one for each combination of the experts' texts.
     conclusions: Vec<CombinedTexts>,
     /// Number of samples of each text.
     samples: usize,
+    /// Which texts begin with a finding that the orders share.
+    finding: Option<FindingSettings>,
 }
 
 /// Output of the conclusion model on a combination of the experts' texts.
@@ -64,14 +73,27 @@ pub(super) struct PassInput {
     pub(super) aspects: usize,
     /// Number of samples of each text.
     pub(super) samples: usize,
+    /// Which texts begin with a finding that the orders share.
+    pub(super) finding: Option<FindingSettings>,
 }
 
 impl ResponsePass {
     /// Creates a pass without outputs. `rotation`: the index of the response that is shown first.
     pub(super) fn new(input: PassInput, rotation: usize) -> Self {
-        let PassInput { job, shows_reference, images, aspects, samples } = input;
+        let PassInput { job, shows_reference, images, aspects, samples, finding } = input;
         let experts = (0..aspects).map(|_| None).collect();
-        Self { job, rotation, shows_reference, images, experts, conclusions: Vec::new(), samples }
+        let (exchanged, conclusions) = (None, Vec::new());
+        Self {
+            job,
+            rotation,
+            shows_reference,
+            images,
+            experts,
+            exchanged,
+            conclusions,
+            samples,
+            finding,
+        }
     }
 
     /// Returns the id of the case.
@@ -94,9 +116,60 @@ impl ResponsePass {
             let member = task.member;
             task.member = group.head_index(member)?;
             task.samples = self.samples;
+            task.opening = self.opening(member, None);
             Some((member, task))
         });
         Ok(with_heads.collect())
+    }
+
+    /// Returns the task of the expert that states the finding, with a finding of the other order: `None` if
+    /// the expert is not a member of the group.
+    pub(super) fn exchange_task(
+        &self,
+        group_index: usize,
+        group: &TrunkGroup,
+        finding: &WrittenOpening,
+    ) -> Result<Option<GenerationTask>, Error> {
+        let (Ok(images), Some(settings)) = (&self.images, &self.finding) else {
+            return Ok(None);
+        };
+        let Some(head) = group.head_index(settings.member) else {
+            return Ok(None);
+        };
+        let (input, image) = self.input_for(images, group_index);
+        let tokenizer = group.engine.tokenizer();
+        let task = group.branches.task_of(settings.member, &input, image, tokenizer)?;
+        let opening = self.opening(settings.member, Some(finding));
+        Ok(task.map(|task| GenerationTask { member: head, opening, ..task }))
+    }
+
+    /// Returns what the text of an expert begins with: the given finding, or any.
+    fn opening(&self, member: usize, finding: Option<&WrittenOpening>) -> Option<Opening> {
+        let settings = self.finding.as_ref().filter(|settings| settings.member == member)?;
+        let tokens = finding.map(|finding| Arc::clone(&finding.tokens));
+        Some(Opening { end: Arc::clone(&settings.end), tokens })
+    }
+
+    /// Returns the output of an expert that has ended.
+    pub(super) fn output(&self, member: usize) -> Option<&MemberOutput> {
+        self.experts.get(member)?.as_ref()
+    }
+
+    /// Replaces the output of an expert.
+    pub(super) fn replace_output(&mut self, member: usize, output: MemberOutput) {
+        if let Some(place) = self.experts.get_mut(member) {
+            *place = Some(output);
+        }
+    }
+
+    /// Returns true if the text with the finding of the other order has ended.
+    pub(super) fn has_exchanged(&self) -> bool {
+        self.exchanged.is_some()
+    }
+
+    /// Takes the output with the finding of the other order.
+    pub(super) fn take_exchanged(&mut self) -> Option<MemberOutput> {
+        self.exchanged.take()
     }
 
     /// Returns the tasks of the conclusion model, one for each combination of the experts' texts: none
@@ -140,6 +213,7 @@ impl ResponsePass {
     pub(super) fn finish(&mut self, task: PassTask, output: MemberOutput) {
         let place = match task {
             PassTask::Expert(member) => self.experts.get_mut(member),
+            PassTask::Exchanged => Some(&mut self.exchanged),
             PassTask::Conclusion(index) => self.conclusions.get_mut(index).map(|c| &mut c.output),
         };
         if let Some(place) = place {

@@ -61,6 +61,7 @@ mod tests {
                 first_sample,
                 samples: *samples,
                 ratings: Vec::new(),
+                opening: None,
             };
             first_sample += samples;
             text

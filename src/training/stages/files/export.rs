@@ -198,6 +198,7 @@ fn panel_spec(
             .analysis_tokens
             .unwrap_or_else(|| analysis_tokens(config, members)),
         samples: judging.samples.unwrap_or_default(),
+        finding_end: judging.finding_end.clone(),
         rubrics: BTreeMap::from([declare_rubric(rubric)]),
         forms: judging.forms.clone(),
         shows_reference: judging.shows_reference,

@@ -80,6 +80,7 @@ fn spec(base: &BasePanel, config: &TrainConfig) -> Result<PanelSpec> {
         rubric: config.rubric,
         analysis_tokens: base.prompt_config.analysis_tokens,
         samples: base.prompt_config.samples,
+        finding_end: base.prompt_config.finding_end.clone(),
         rubrics: BTreeMap::from([declare_rubric(&Rubric::built_in()?)]),
         forms: TrainedForms::default().forms,
         shows_reference: false,
