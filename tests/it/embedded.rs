@@ -116,7 +116,7 @@ fn unusual_cases_do_not_stop_the_run() {
 /// they are worth.
 #[test]
 fn verdicts_on_other_cases_than_phantoms_have_a_warning() {
-    const FIGURE: &str = "61 % of pairs, and 15 % of its verdicts flip";
+    const FIGURE: &str = "61 % of pairs, and 10 % of its verdicts flip";
     let folder = Folder::with_cases(2);
     let fast = ["--scores-only", "--single-order"];
     let judge = |path: &str, out: &str| {

@@ -36,6 +36,9 @@ pub struct Inspection {
     /// The rubrics that it was trained for, with the hashes of their content; empty for published
     /// models, which take any rubric.
     pub rubrics: BTreeMap<String, String>,
+    /// The marker after the finding that both presentation orders of a pair share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding_end: Option<String>,
     /// The members that are checkpoints.
     pub members: Vec<MemberReport>,
     /// The members that servers run.
@@ -189,6 +192,7 @@ pub fn inspect(
         trunks,
         sizes: WeightSizes::new(&definition.members),
         rubrics: definition.rubrics,
+        finding_end: definition.prompt_config.finding_end,
         warning: definition.limits.map(|limits| limits.warning.trim().to_owned()),
         panel_sha256: judge_digest(&definition.hashes).to_string(),
         hashes: definition.hashes,
@@ -307,6 +311,9 @@ impl Inspection {
         let rubrics: Vec<&str> = self.rubrics.keys().map(String::as_str).collect();
         if !rubrics.is_empty() {
             let _ = writeln!(text, "trained for the rubric {}", rubrics.join(", "));
+        }
+        if let Some(end) = self.finding_end.as_deref().map(escape_control_chars) {
+            let _ = writeln!(text, "both presentation orders have the same finding, up to `{end}`");
         }
         let warning = self.warning.as_deref().map(escape_control_chars);
         text.extend(warning.map(|warning| format!("warning: {warning}\n")));
