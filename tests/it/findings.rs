@@ -73,11 +73,36 @@ fn findings(folder: &Folder, out: &str) -> Vec<Vec<String>> {
     folder.records(out).iter().map(of_record).collect()
 }
 
+/// Writes cases that the embedded panel is uncertain about: patterns without a finding.
+fn write_uncertain_cases(folder: &Folder) {
+    const QUESTIONS: [[&str; 3]; 2] = [
+        ["What is the abnormality?", "pneumonia", "a fracture"],
+        ["Where is the lesion?", "right upper lobe", "left lower lobe"],
+    ];
+    let mut lines = String::new();
+    for i in 0..24 {
+        let pattern =
+            |x: u32, y: u32| image::Luma([((x * (7 + i) + y * 13) % 256).to_le_bytes()[0]]);
+        let picture = image::GrayImage::from_fn(48, 48, pattern);
+        picture.save(folder.path(&format!("cases/images/{i}.png"))).unwrap();
+        let [question, first, second] = QUESTIONS[i as usize % 2];
+        let responses = [("a", first), ("b", second)]
+            .map(|(model, text)| serde_json::json!({"model": model, "text": text}));
+        let case = serde_json::json!({
+            "id": i.to_string(),
+            "image": format!("images/{i}.png"),
+            "question": question,
+            "responses": responses,
+        });
+        lines += &format!("{case}\n");
+    }
+    folder.write("cases/cases.jsonl", &lines);
+}
+
 #[test]
 fn both_orders_of_a_pair_have_the_same_finding() {
     let folder = Folder::empty();
-    let phantoms = ["data", "phantoms", "-n", "60", "--seed", "5", "--out", "cases"];
-    assert_eq!(folder.run(&phantoms).exit_code, 0);
+    write_uncertain_cases(&folder);
     let copy = copy_panel();
     let panel = copy.path();
     edit_spec(panel, "finding_end = \";\"\n", "");
@@ -90,7 +115,7 @@ fn both_orders_of_a_pair_have_the_same_finding() {
     };
     let (own, shared) = (findings(&folder, "own"), findings(&folder, "shared"));
     assert!(differ(&own) > 0, "without a shared finding, no case has different ones");
-    assert!(differ(&shared) < differ(&own), "{} and {}", differ(&own), differ(&shared));
+    assert_eq!(differ(&shared), 0, "{shared:?}");
     let manifest = folder.manifest("shared");
     assert_eq!(manifest["provenance"]["finding"], "of both orders, up to `;`");
     // Batches change no verdict.
