@@ -7,11 +7,10 @@ use acem3_conclusion::Verdict;
 use acem3_experts::generate::WrittenOpening;
 use anyhow::Result;
 
+use super::finding_settings::FindingSettings;
 use super::group_progress::GroupProgress;
 use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass};
-use super::shared_finding::{
-    FindingSettings, FindingState, different_findings, keep_likelier_finding,
-};
+use super::shared_finding::{FindingState, different_findings, keep_likelier_finding};
 use crate::data::images::LoadedImage;
 use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::judge::{JudgeJob, Unscored};

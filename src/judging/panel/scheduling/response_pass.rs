@@ -10,8 +10,8 @@ use acem3_experts::prompt::{Form, JudgeInput, Rubric};
 use acem3_experts::{BranchExperts, Error};
 use anyhow::{Context as _, Result, ensure};
 
+use super::finding_settings::FindingSettings;
 use super::sample_combinations::{SampleCombination, combine_samples};
-use super::shared_finding::FindingSettings;
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{JudgeJob, Unscored};
 use crate::judging::panel::trunk_group::TrunkGroup;

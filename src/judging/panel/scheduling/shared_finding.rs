@@ -4,20 +4,9 @@
 //! the orders state different findings, the expert also writes each order's text with the finding of the
 //! other. Both orders then keep the finding that is more probable in both together.
 
-use std::sync::Arc;
-
 use acem3_experts::generate::WrittenOpening;
 
 use super::response_pass::{MemberOutput, ResponsePass};
-
-/// Which texts of a panel begin with a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::judging::panel) struct FindingSettings {
-    /// The expert that states it.
-    pub(in crate::judging::panel) member: usize,
-    /// The marker after it.
-    pub(in crate::judging::panel) end: Arc<str>,
-}
 
 /// What is known about the findings of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +79,8 @@ fn finding(output: &MemberOutput) -> Option<WrittenOpening> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn opening(token: u32, log_probability: f64) -> WrittenOpening {
