@@ -11,6 +11,7 @@ mod free_answer;
 mod knowledge;
 mod memory;
 mod opening;
+mod opening_in_progress;
 mod panel_decoder;
 mod prefix_cache;
 mod sampled_tokens;

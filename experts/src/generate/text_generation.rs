@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::knowledge::KnowledgeCompletion;
-use super::opening::OpeningInProgress;
+use super::opening_in_progress::OpeningInProgress;
 use super::sampled_tokens::SampledToken;
 use super::sampler::TextSampler;
 use super::task::GenerationTask;
