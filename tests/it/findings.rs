@@ -94,7 +94,8 @@ fn write_uncertain_cases(folder: &Folder) {
             "question": question,
             "responses": responses,
         });
-        lines += &format!("{case}\n");
+        lines.push_str(&case.to_string());
+        lines.push('\n');
     }
     folder.write("cases/cases.jsonl", &lines);
 }
