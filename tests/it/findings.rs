@@ -1,4 +1,4 @@
-//! Findings at the start of an analysis, which both presentation orders of a pair share.
+//! Shared findings: both presentation orders of a pair state the same finding.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn texts_begin_with_a_given_opening() {
     assert_eq!(text(&engine, &tasks[0], Some(absent)).opening, None);
 }
 
-/// Returns the findings of a run: for each case those of both responses in both orders.
+/// Returns the four findings of each case of a run: one per response and presentation order.
 fn findings(folder: &Folder, out: &str) -> Vec<Vec<String>> {
     let of_record = |record: &Value| {
         let orders = record["orders"].as_array().unwrap().iter();
@@ -73,7 +73,8 @@ fn findings(folder: &Folder, out: &str) -> Vec<Vec<String>> {
     folder.records(out).iter().map(of_record).collect()
 }
 
-/// Writes cases that the embedded panel is uncertain about: patterns without a finding.
+/// Writes cases whose images show a mere pattern. For some of them, the embedded panel states a different
+/// finding in each order.
 fn write_uncertain_cases(folder: &Folder) {
     const QUESTIONS: [[&str; 3]; 2] = [
         ["What is the abnormality?", "pneumonia", "a fracture"],

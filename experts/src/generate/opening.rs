@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// The start of the first free text of a task, up to a marker.
+/// The opening of the first free text of a task. It ends with a given text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The marker that ends the opening.
+    /// Text at which the opening ends, for example a semicolon.
     pub end: Arc<str>,
-    /// Tokens of the opening; `None` for the most probable ones.
+    /// Tokens that the model has to write; `None` if it writes the most probable ones.
     pub tokens: Option<Arc<[u32]>>,
 }
 

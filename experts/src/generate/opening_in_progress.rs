@@ -11,7 +11,7 @@ pub(super) struct OpeningInProgress {
     opening: Opening,
     /// Logarithm of the probability of the tokens so far.
     log_probability: f64,
-    /// Its tokens, after the marker.
+    /// All its tokens, once it has ended.
     tokens: Option<Arc<[u32]>>,
 }
 
@@ -21,12 +21,13 @@ impl OpeningInProgress {
         Self { opening, log_probability: 0.0, tokens: None }
     }
 
-    /// Returns true if the marker was written.
+    /// Returns true if the opening has ended.
     pub(super) fn is_complete(&self) -> bool {
         self.tokens.is_some()
     }
 
-    /// Chooses the token at a position of the text, and counts its probability.
+    /// Returns the token at a position of the text: the given one, or else the most probable one. Adds its
+    /// log-probability to that of the opening.
     pub(super) fn choose(&mut self, position: usize, logits: &[f32], sampler: &TextSampler) -> u32 {
         let given = self.opening.tokens.as_ref().and_then(|tokens| tokens.get(position));
         let token = given.copied().unwrap_or_else(|| sampler.choose(logits));
@@ -34,14 +35,14 @@ impl OpeningInProgress {
         token
     }
 
-    /// Completes the opening if the text so far contains the marker.
+    /// Ends the opening if the text so far contains the text at which it ends.
     pub(super) fn complete(&mut self, tokens: &[u32], text: &str) {
         if self.tokens.is_none() && text.contains(&*self.opening.end) {
             self.tokens = Some(tokens.into());
         }
     }
 
-    /// Returns the opening; `None` if the text has no marker.
+    /// Returns the opening; `None` if it never ended.
     pub(super) fn into_written(self) -> Option<WrittenOpening> {
         let log_probability = self.log_probability;
         self.tokens.map(|tokens| WrittenOpening { tokens, log_probability })

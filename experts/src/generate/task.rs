@@ -30,7 +30,7 @@ pub struct GenerationTask {
     pub format: Arc<[TokenStep]>,
     /// Number of samples of the text; 1 for the most probable text alone.
     pub samples: usize,
-    /// The opening of the first free text, if it matters. Only for one sample.
+    /// The opening of the first free text, if it is given or its probability is needed. Only with one sample.
     pub opening: Option<Opening>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct PromptConfig {
     pub analysis_tokens: usize,
     /// Number of samples of each analysis, unless a run asks for another.
     pub samples: SampleCount,
-    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge.
+    /// Text that ends the finding at the start of the first analysis of medical knowledge.
     pub finding_end: Option<String>,
     /// Prefix of the text of each member: a reward token, or nothing.
     pub completion_prefixes: Vec<String>,

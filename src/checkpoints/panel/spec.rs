@@ -44,8 +44,8 @@ pub struct PanelSpec {
     /// Number of samples of each analysis, unless a run asks for another (default: 1).
     #[serde(default, skip_serializing_if = "SampleCount::is_one")]
     pub samples: SampleCount,
-    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge, if
-    /// it begins with one. Both presentation orders of a pair then have the same finding.
+    /// Text that ends the finding at the start of the first analysis of medical knowledge. If it is set, both
+    /// presentation orders of a pair share this finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding_end: Option<String>,
     /// The rubrics that it was trained for: the hash of the content of each by its key. Empty in
@@ -102,11 +102,11 @@ pub(crate) fn check_analysis_tokens(tokens: usize) -> Result<()> {
     bail!("analysis_tokens is {tokens}, expected 1 to {MAX_ANALYSIS_TOKENS}")
 }
 
-/// Checks the marker after a finding.
+/// Checks the text that marks the end of a finding.
 ///
 /// # Errors
 ///
-/// It is empty, or no part of a line.
+/// It is empty or has a line break.
 pub(crate) fn check_finding_end(end: &str) -> Result<()> {
     if end.trim().is_empty() || end.contains('\n') {
         bail!("finding_end is {end:?}, expected a part of a line, such as \";\"");

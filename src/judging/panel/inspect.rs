@@ -36,7 +36,7 @@ pub struct Inspection {
     /// The rubrics that it was trained for, with the hashes of their content; empty for published
     /// models, which take any rubric.
     pub rubrics: BTreeMap<String, String>,
-    /// The marker after the finding that both presentation orders of a pair share.
+    /// Text that ends the finding that both presentation orders of a pair share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding_end: Option<String>,
     /// The members that are checkpoints.

@@ -19,8 +19,8 @@ use crate::checkpoints::panel::limits::PanelLimits;
 use crate::checkpoints::panel::members_file::MembersFile;
 use crate::checkpoints::panel::prompt_config::PromptConfig;
 use crate::checkpoints::panel::sample_count::SampleCount;
+use crate::judging::panel::finding_settings::FindingSettings;
 use crate::judging::panel::options::{JudgeOptions, PanelOptions};
-use crate::judging::panel::scheduling::FindingSettings;
 use crate::judging::panel::trunk_group::{TrunkGroup, group_members};
 use crate::judging::provenance::Provenance;
 use crate::support::digest::Digest;
@@ -170,8 +170,8 @@ impl Panel {
         run.samples.unwrap_or(own)
     }
 
-    /// Returns which texts begin with a finding that both presentation orders of a pair share in a run: none
-    /// with several samples, whose findings differ.
+    /// Returns which analyses begin with a finding that both presentation orders of a pair share in a run.
+    /// `None` if each order has its own finding, for example with several samples.
     pub(super) fn shared_finding(&self, run: JudgeOptions) -> Option<FindingSettings> {
         let end = self.prompt_config.finding_end.as_deref()?;
         let PanelOptions { form, scores_only, knowledge, .. } = &self.options;

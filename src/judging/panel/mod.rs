@@ -3,6 +3,7 @@
 //! A panel is a folder with a `panel.toml`, or one or four published checkpoints. The library
 //! crates do the computation.
 
+mod finding_settings;
 pub(crate) mod image_encoder;
 mod inspect;
 mod load;

@@ -42,8 +42,8 @@ pub struct JudgingConfig {
     /// Number of samples of each analysis, unless a run asks for another; by default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<SampleCount>,
-    /// Marker after the finding at the start of the first analysis of the expert for medical knowledge.
-    /// Both presentation orders of a pair then have the same finding.
+    /// Text that ends the finding at the start of the first analysis of medical knowledge. If it is set, both
+    /// presentation orders of a pair share this finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding_end: Option<String>,
 }

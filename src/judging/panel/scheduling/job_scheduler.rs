@@ -7,13 +7,13 @@ use acem3_conclusion::Verdict;
 use acem3_experts::generate::WrittenOpening;
 use anyhow::Result;
 
-use super::finding_settings::FindingSettings;
 use super::group_progress::GroupProgress;
 use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass};
 use super::shared_finding::{FindingState, different_findings, keep_likelier_finding};
 use crate::data::images::LoadedImage;
 use crate::judging::judge::job_queue::FinishedJob;
 use crate::judging::judge::{JudgeJob, Unscored};
+use crate::judging::panel::finding_settings::FindingSettings;
 use crate::judging::panel::load::Panel;
 use crate::judging::panel::options::JudgeOptions;
 
@@ -25,6 +25,8 @@ pub(super) type JobResult = Result<FinishedJob>;
 pub(super) struct JobScheduler {
     panel: Arc<Panel>,
     options: JudgeOptions,
+    /// Which analyses begin with a finding that both presentation orders share.
+    finding: Option<FindingSettings>,
     /// The work of each group of members that share a trunk.
     groups: Vec<GroupProgress<TextPurpose>>,
     jobs: HashMap<u64, JobInProgress>,
@@ -45,7 +47,7 @@ struct JobInProgress {
     passes: Vec<ResponsePass>,
     /// Number of tasks that have not ended.
     open_tasks: usize,
-    /// What is known about the findings of both orders.
+    /// Progress of the shared finding.
     finding: FindingState,
 }
 
@@ -53,7 +55,8 @@ impl JobScheduler {
     /// Creates a scheduler without jobs.
     pub(super) fn new(panel: Arc<Panel>, options: JudgeOptions) -> Self {
         let groups = panel.groups.iter().map(|_| GroupProgress::default()).collect();
-        Self { panel, options, groups, jobs: HashMap::new() }
+        let finding = panel.shared_finding(options);
+        Self { panel, options, finding, groups, jobs: HashMap::new() }
     }
 
     /// Returns true if no job is in progress.
@@ -101,7 +104,7 @@ impl JobScheduler {
             images,
             aspects: panel.rubric.aspects.len(),
             samples: panel.samples(self.options).get(),
-            finding: panel.shared_finding(self.options),
+            finding: self.finding.clone(),
         };
         let finding = match &input.finding {
             Some(_) => FindingState::Writing,
@@ -166,17 +169,14 @@ impl JobScheduler {
     /// Continues a job after a text of an expert: exchanges the findings of both orders if they differ, and
     /// starts the conclusion model.
     fn finish_expert(&mut self, number: u64, pass_index: usize) -> Result<()> {
-        let settings = self.panel.shared_finding(self.options);
         let Some(job) = self.jobs.get_mut(&number) else {
             return Ok(());
         };
-        if let (FindingState::Writing, Some(FindingSettings { member, .. })) =
-            (job.finding, settings)
-        {
-            if job.passes.iter().any(|pass| pass.output(member).is_none()) {
+        if let (FindingState::Writing, Some(settings)) = (job.finding, &self.finding) {
+            if job.passes.iter().any(|pass| pass.output(settings.member).is_none()) {
                 return Ok(());
             }
-            return match different_findings(&job.passes, member) {
+            return match different_findings(&job.passes, settings.member) {
                 Some(findings) => self.exchange_findings(number, &findings),
                 None => self.settle_finding(number),
             };
@@ -184,7 +184,7 @@ impl JobScheduler {
         self.start_conclusions(number, pass_index)
     }
 
-    /// Adds a text of each order with the finding of the other.
+    /// Lets the expert write the text of each order again, with the finding of the other order.
     fn exchange_findings(&mut self, number: u64, findings: &[WrittenOpening; 2]) -> Result<()> {
         let Some(job) = self.jobs.get_mut(&number) else {
             return Ok(());
@@ -208,8 +208,7 @@ impl JobScheduler {
     /// Gives both orders the same finding when the texts for it have ended, and starts the conclusion
     /// model.
     fn settle_finding(&mut self, number: u64) -> Result<()> {
-        let settings = self.panel.shared_finding(self.options);
-        let (Some(job), Some(settings)) = (self.jobs.get_mut(&number), settings) else {
+        let (Some(job), Some(settings)) = (self.jobs.get_mut(&number), &self.finding) else {
             return Ok(());
         };
         if job.finding == FindingState::Exchanging {

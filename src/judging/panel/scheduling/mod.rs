@@ -1,7 +1,6 @@
 //! The threads that compute the members of a panel, one per device. They take new work before they
 //! have finished earlier work, so that each step continues many texts.
 
-mod finding_settings;
 mod group_cache;
 mod group_progress;
 mod job_queues;
@@ -15,7 +14,6 @@ mod response_pass;
 mod sample_combinations;
 mod shared_finding;
 
-pub(super) use finding_settings::FindingSettings;
 pub(super) use group_cache::GroupCache;
 pub(super) use job_queues::JobQueues;
 pub(in crate::judging) use job_window::JobWindow;

@@ -10,10 +10,10 @@ use acem3_experts::prompt::{Form, JudgeInput, Rubric};
 use acem3_experts::{BranchExperts, Error};
 use anyhow::{Context as _, Result, ensure};
 
-use super::finding_settings::FindingSettings;
 use super::sample_combinations::{SampleCombination, combine_samples};
 use crate::data::cases::UnscoredReason;
 use crate::judging::judge::{JudgeJob, Unscored};
+use crate::judging::panel::finding_settings::FindingSettings;
 use crate::judging::panel::trunk_group::TrunkGroup;
 
 /// Texts of a member, or its error.
@@ -27,7 +27,8 @@ pub(super) type GroupImages = Vec<Option<Arc<ImageTokens>>>;
 pub(super) enum PassTask {
     /// The evaluation of this member.
     Expert(usize),
-    /// The evaluation of the member that states the finding, with the finding of the other order.
+    /// The evaluation of the expert that states the finding, written again with the finding of the other
+    /// order.
     Exchanged,
     /// The conclusion on the combination of the experts' texts with this index.
     Conclusion(usize),
@@ -44,13 +45,13 @@ pub(super) struct ResponsePass {
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
     experts: Vec<Option<MemberOutput>>,
-    /// Output with the finding of the other order.
+    /// Output of [`PassTask::Exchanged`].
     exchanged: Option<MemberOutput>,
     /// Outputs of the conclusion model, one for each combination of the experts' texts.
     conclusions: Vec<CombinedTexts>,
     /// Number of samples of each text.
     samples: usize,
-    /// Which texts begin with a finding that the orders share.
+    /// Which analyses begin with a finding that the orders share.
     finding: Option<FindingSettings>,
 }
 
@@ -73,7 +74,7 @@ pub(super) struct PassInput {
     pub(super) aspects: usize,
     /// Number of samples of each text.
     pub(super) samples: usize,
-    /// Which texts begin with a finding that the orders share.
+    /// Which analyses begin with a finding that the orders share.
     pub(super) finding: Option<FindingSettings>,
 }
 
@@ -122,8 +123,8 @@ impl ResponsePass {
         Ok(with_heads.collect())
     }
 
-    /// Returns the task of the expert that states the finding, with a finding of the other order: `None` if
-    /// the expert is not a member of the group.
+    /// Returns the task [`PassTask::Exchanged`]: the expert starts with `finding`, that of the other order.
+    /// `None` if the expert is not a member of the group.
     pub(super) fn exchange_task(
         &self,
         group_index: usize,
@@ -143,7 +144,8 @@ impl ResponsePass {
         Ok(task.map(|task| GenerationTask { member: head, opening, ..task }))
     }
 
-    /// Returns what the text of an expert begins with: the given finding, or any.
+    /// Returns the opening of an expert's text: the given finding, or the most probable one. `None` if the
+    /// expert states no finding.
     fn opening(&self, member: usize, finding: Option<&WrittenOpening>) -> Option<Opening> {
         let settings = self.finding.as_ref().filter(|settings| settings.member == member)?;
         let tokens = finding.map(|finding| Arc::clone(&finding.tokens));
@@ -162,12 +164,12 @@ impl ResponsePass {
         }
     }
 
-    /// Returns true if the text with the finding of the other order has ended.
+    /// Returns true if [`PassTask::Exchanged`] has ended.
     pub(super) fn has_exchanged(&self) -> bool {
         self.exchanged.is_some()
     }
 
-    /// Takes the output with the finding of the other order.
+    /// Takes the output of [`PassTask::Exchanged`].
     pub(super) fn take_exchanged(&mut self) -> Option<MemberOutput> {
         self.exchanged.take()
     }

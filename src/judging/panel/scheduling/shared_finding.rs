@@ -1,21 +1,21 @@
-//! The finding that both presentation orders of a pair have in common.
+//! The choice of one finding for both presentation orders of a pair.
 //!
 //! In each order, an expert first states what it sees in the image, and its scores follow from that. If
-//! the orders state different findings, the expert also writes each order's text with the finding of the
-//! other. Both orders then keep the finding that is more probable in both together.
+//! the findings differ, the expert writes the text of each order again, with the finding of the other
+//! order. Both orders then keep the finding with the higher joint probability.
 
 use acem3_experts::generate::WrittenOpening;
 
 use super::response_pass::{MemberOutput, ResponsePass};
 
-/// What is known about the findings of a job.
+/// Progress of a job towards one finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FindingState {
     /// The experts write their texts.
     Writing,
-    /// The expert writes the text of each order with the finding of the other.
+    /// The expert writes the text of each order again, with the finding of the other order.
     Exchanging,
-    /// The orders have the same finding, or share none.
+    /// The orders have the same finding, or nothing is left to compare.
     Settled,
 }
 
@@ -31,8 +31,8 @@ pub(super) fn different_findings(
     (findings[0].tokens != findings[1].tokens).then_some(findings)
 }
 
-/// Gives both orders the finding that is more probable in both together. Without the texts with exchanged
-/// findings, they keep their own.
+/// Gives both orders the finding with the higher joint probability. They keep their own findings if a text
+/// with an exchanged finding is missing.
 pub(super) fn keep_likelier_finding(passes: &mut [ResponsePass], member: usize) {
     let Some(own) = different_findings(passes, member) else {
         return;
@@ -48,25 +48,20 @@ pub(super) fn keep_likelier_finding(passes: &mut [ResponsePass], member: usize) 
     else {
         return;
     };
-    if is_likelier(&own[0], &in_second, &own[1], &in_first) {
+    if is_likelier([&own[0], &in_second], [&own[1], &in_first]) {
         second.replace_output(member, second_exchanged);
     } else {
         first.replace_output(member, first_exchanged);
     }
 }
 
-/// Returns true if a finding is more probable in both orders together than another. Of equally probable
-/// findings, the one with the lower tokens counts as more probable, so that the result does not depend on
-/// which order is the first.
-fn is_likelier(
-    one: &WrittenOpening,
-    one_exchanged: &WrittenOpening,
-    other: &WrittenOpening,
-    other_exchanged: &WrittenOpening,
-) -> bool {
-    let sum = |a: &WrittenOpening, b: &WrittenOpening| a.log_probability + b.log_probability;
-    let (of_one, of_other) = (sum(one, one_exchanged), sum(other, other_exchanged));
-    of_one > of_other || of_one >= of_other && one.tokens < other.tokens
+/// Returns true if one finding has a higher joint probability than another. Each argument is a finding in
+/// both orders. On a tie, the token ids decide, so swapping the orders changes nothing.
+fn is_likelier(one: [&WrittenOpening; 2], other: [&WrittenOpening; 2]) -> bool {
+    let joint =
+        |finding: [&WrittenOpening; 2]| finding.map(|order| order.log_probability).iter().sum();
+    let (of_one, of_other): (f64, f64) = (joint(one), joint(other));
+    of_one > of_other || of_one >= of_other && one[0].tokens < other[0].tokens
 }
 
 /// Returns the finding in the text of an expert.
@@ -92,11 +87,11 @@ mod tests {
         // The first finding is almost certain in one order, and improbable in the other.
         let one = [opening(1, -0.1), opening(1, -6.0)];
         let other = [opening(2, -0.9), opening(2, -2.0)];
-        assert!(!is_likelier(&one[0], &one[1], &other[0], &other[1]));
-        assert!(is_likelier(&other[0], &other[1], &one[0], &one[1]));
-        // The order of the orders does not decide between equally probable findings.
+        assert!(!is_likelier(one.each_ref(), other.each_ref()));
+        assert!(is_likelier(other.each_ref(), one.each_ref()));
+        // Of equally probable findings, the same one is kept whichever comes first.
         let equal = [opening(3, -2.9), opening(3, -0.0)];
-        assert!(is_likelier(&other[0], &other[1], &equal[0], &equal[1]));
-        assert!(!is_likelier(&equal[0], &equal[1], &other[0], &other[1]));
+        assert!(is_likelier(other.each_ref(), equal.each_ref()));
+        assert!(!is_likelier(equal.each_ref(), other.each_ref()));
     }
 }

@@ -98,7 +98,7 @@ impl<L: InputLanes, const R: usize, const C: usize> PairSums<L, R, C> {
     }
 }
 
-/// Adds totals to the first outputs.
+/// Adds each total to its output. Totals without an output are left out.
 #[inline(always)]
 fn add_totals(outputs: &mut [f32], totals: [f32; TOTALS]) {
     for (output, total) in outputs.iter_mut().zip(totals) {

@@ -26,7 +26,7 @@ pub(crate) struct PackedProducts<'a, 'b, T, E> {
     pub(crate) chunk: &'a Range<usize>,
     /// Vectors after which neighbouring partial sums are added.
     pub(crate) sum_steps: usize,
-    /// What the next panel is read from, which is prefetched.
+    /// Weights of the next panel, in their stored type, to prefetch.
     pub(crate) fetched: &'a [E],
     /// Range of the outputs of an input row that belongs to the weight rows.
     pub(crate) places: &'a Range<usize>,

@@ -22,8 +22,8 @@ use crate::output_columns::{OutputColumns, compute_columns};
 /// Weight rows that are multiplied with all input rows before the next ones are read. Their chunks
 /// take 200 kB in f32.
 const PANEL_ROWS: usize = 48;
-/// Up to this number of input rows, the rows of the next panel are prefetched. With more, reading a panel
-/// takes little of the time.
+/// Up to this number of input rows, the next panel is prefetched. With more rows, most of the time goes into
+/// computing, so prefetching saves little.
 const MAX_FETCHING_ROWS: usize = 64;
 /// Values of a panel that is prefetched, so that it fits into a core's second cache beside the current one.
 const FETCHED_VALUES: usize = PANEL_ROWS * CHUNK_COLUMNS;
@@ -131,12 +131,12 @@ impl<'a, T: Tile, V: StoredValues> ProductTask<'a, T, V> {
         (rows / T::WEIGHTS * T::WEIGHTS).clamp(T::WEIGHTS, PANEL_ROWS)
     }
 
-    /// Returns true if the rows of the next panel are prefetched.
+    /// Returns true if the tiles of a panel prefetch the weight rows of the next one.
     fn fetches_ahead(&self) -> bool {
         T::FETCHES && self.outputs.rows.len() <= MAX_FETCHING_ROWS
     }
 
-    /// Returns the weight rows to prefetch, of the next panel.
+    /// Returns the elements of weight rows that are prefetched; none if nothing is.
     fn upcoming(&self, rows: Range<usize>) -> &'a [V::Element] {
         if self.fetches_ahead() { self.weight.elements_of_rows(rows) } else { &[] }
     }

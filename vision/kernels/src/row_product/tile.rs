@@ -24,20 +24,20 @@ pub(crate) struct TileGroups<'a> {
     pub(crate) weights: &'a [[f32; LANES]],
     /// Vectors of a row after which neighbouring partial sums are added.
     pub(crate) sum_steps: usize,
-    /// What the tile prefetches.
+    /// What the tile prefetches while it multiplies.
     pub(crate) fetch: Fetch,
 }
 
-/// Memory that a tile prefetches while it multiplies, in equal parts for all steps.
+/// Memory that a tile prefetches while it multiplies: the next part in each step.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetch {
     address: *const i8,
-    /// Bytes for a step.
+    /// Bytes per step.
     step: usize,
 }
 
 impl Fetch {
-    /// Divides elements among steps.
+    /// Spreads the prefetch of some elements evenly over the steps of a tile.
     #[inline(always)]
     pub(crate) fn new<E>(elements: &[E], steps: usize) -> Self {
         let step = size_of_val(elements).div_ceil(steps.max(1));
@@ -54,7 +54,7 @@ pub(crate) trait Tile: InputLanes {
     const WEIGHTS: usize;
     /// Up to this number of input rows, weights are read where they are stored.
     const MAX_DIRECT_ROWS: usize;
-    /// True if the tile prefetches memory.
+    /// True if the tile prefetches [`TileGroups::fetch`].
     const FETCHES: bool;
 
     /// Returns the place of a weight row in its group.
