@@ -80,7 +80,7 @@ impl VisionTower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tiny;
+    use crate::config::{tiny, tiny_pixels};
     use candle::{DType, Device, IndexOp};
     use candle_nn::VarMap;
 
@@ -88,7 +88,7 @@ mod tests {
     fn features_are_the_selected_tokens_of_the_selected_state() {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
-        let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
+        let pixels = tiny_pixels(2);
         let flat = |t: Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for (select_layer, state) in [(-1, 3), (-2, 2), (0, 0)] {
             let selection =

@@ -57,14 +57,15 @@ pub(crate) fn matmul_batch_invariant(x: &Tensor, weight: &Tensor) -> Result<Tens
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle::{DType, Device};
+    use crate::tests::random_tensor;
+    use candle::DType;
 
     /// Processors without the kernel use the general one.
     #[test]
     fn both_kernels_agree() -> Result<()> {
         for (c_in, c_out) in [(1, 2), (7, 3), (64, 16), (192, 96), (509, 33), (1100, 250), (9, 1)] {
-            let x = Tensor::randn(0f32, 1.0, (70, c_in), &Device::Cpu)?;
-            let w = Tensor::randn(0f32, 1.0, (c_out, c_in), &Device::Cpu)?;
+            let x = random_tensor(&[70, c_in], 1);
+            let w = random_tensor(&[c_out, c_in], 2);
             for dtype in [DType::F32, DType::BF16, DType::F16] {
                 let w = w.to_dtype(dtype)?;
                 for n in [1, 2, 3, 4, 5, 7, 33, 70] {
@@ -89,8 +90,8 @@ mod tests {
         for (c_in, c_out) in
             [(192, 512), (512, 192), (192, 4096), (192, 96), (4096, 96), (5632, 64)]
         {
-            let x = Tensor::randn(0f32, 1.0, (131, c_in), &Device::Cpu)?;
-            let w = Tensor::randn(0f32, 1.0, (c_out, c_in), &Device::Cpu)?;
+            let x = random_tensor(&[131, c_in], 3);
+            let w = random_tensor(&[c_out, c_in], 4);
             let all = linear(&x, &w, None)?.to_vec2::<f32>()?;
             for n in [1, 2, 3, 5, 7, 8, 16, 17, 31, 48, 64, 100] {
                 let some = linear(&x.narrow(0, 131 - n, n)?, &w, None)?.to_vec2::<f32>()?;

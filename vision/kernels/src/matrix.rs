@@ -249,6 +249,7 @@ pub fn dequantize_rows(bytes: &Tensor, block_type: GgmlDType, columns: usize) ->
 mod tests {
     use super::*;
     use crate::byte_product::arrange_blocks;
+    use crate::tests::random_tensor;
 
     fn quantised(values: &Tensor, block_type: GgmlDType) -> Result<(Matrix, Matrix)> {
         let shape = values.dims2()?;
@@ -263,8 +264,8 @@ mod tests {
 
     #[test]
     fn rows_of_a_quantised_matrix_can_be_selected() -> Result<()> {
-        let values = Tensor::randn(0f32, 1.0, (56, 256), &Device::Cpu)?;
-        let x = Tensor::randn(0f32, 1.0, (3, 256), &Device::Cpu)?;
+        let values = random_tensor(&[56, 256], 1);
+        let x = random_tensor(&[3, 256], 2);
         for (block_type, _) in BLOCK_TYPES {
             let (_, packed) = quantised(&values, block_type)?;
             let expected = packed.linear(&x, None)?.narrow(1, 16, 32)?.to_vec2::<f32>()?;
@@ -279,9 +280,9 @@ mod tests {
     fn quantised_and_dequantised_products_are_bit_identical() -> Result<()> {
         // One row more than three chunks, and two chunks of columns for the kernel.
         let (rows, columns) = (385, 2048);
-        let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
-        let x = Tensor::randn(0f32, 1.0, (70, columns), &Device::Cpu)?;
-        let bias = Tensor::randn(0f32, 1.0, rows, &Device::Cpu)?;
+        let values = random_tensor(&[rows, columns], 3);
+        let x = random_tensor(&[70, columns], 4);
+        let bias = random_tensor(&[rows], 5);
         for (block_type, _) in BLOCK_TYPES {
             let (dense, packed) = quantised(&values, block_type)?;
             let exact = !has_byte_products(block_type);
@@ -311,8 +312,8 @@ mod tests {
             (GgmlDType::Q4K, 250, 1280),
         ];
         for (block_type, rows, columns) in cases {
-            let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
-            let x = Tensor::randn(0f32, 1.0, (70, columns), &Device::Cpu)?;
+            let values = random_tensor(&[rows, columns], 6);
+            let x = random_tensor(&[70, columns], 7);
             let (dense, packed) = quantised(&values, block_type)?;
             let want = dense.linear(&x, None)?;
             let all = packed.linear(&x, None)?;
@@ -331,7 +332,7 @@ mod tests {
     /// A damaged model gives NaN, which the engine reports, and not a verdict.
     #[test]
     fn byte_products_of_values_that_are_not_finite_are_nan() -> Result<()> {
-        let values = Tensor::randn(0f32, 1.0, (20, 64), &Device::Cpu)?;
+        let values = random_tensor(&[20, 64], 8);
         let (_, packed) = quantised(&values, GgmlDType::Q8_0)?;
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut x = vec![1f32; 64];

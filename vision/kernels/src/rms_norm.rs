@@ -134,13 +134,13 @@ impl CustomOp2 for RmsNorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle::{Device, Var};
+    use crate::tests::{random_tensor, random_var};
 
     #[test]
     fn fused_values_and_gradients_match_composed() -> Result<()> {
-        let x = Var::randn(0f32, 2.0, (3, 4, 8), &Device::Cpu)?;
-        let w = Var::randn(1f32, 0.3, 8, &Device::Cpu)?;
-        let upstream = Tensor::randn(0f32, 1.0, (3, 4, 8), &Device::Cpu)?;
+        let x = random_var(&[3, 4, 8], 1);
+        let w = random_var(&[8], 2);
+        let upstream = random_tensor(&[3, 4, 8], 3);
         let (fused, composed) = (rms_norm(&x, &w, 1e-5)?, composed(&x, &w, 1e-5)?);
         let (fused_grads, composed_grads) = (
             (&fused * &upstream)?.sum_all()?.backward()?,

@@ -2,8 +2,13 @@
 
 use candle::{Device, Result, Tensor, Var};
 
-/// Returns reproducible pseudorandom values between −2 and 2.
+/// Returns reproducible pseudorandom values between −2 and 2 that can be trained.
 pub(crate) fn random_var(shape: &[usize], seed: u64) -> Var {
+    Var::from_tensor(&random_tensor(shape, seed)).unwrap()
+}
+
+/// Returns reproducible pseudorandom values between −2 and 2.
+pub(crate) fn random_tensor(shape: &[usize], seed: u64) -> Tensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let data: Vec<f32> = (0..shape.iter().product::<usize>())
         .map(|_| {
@@ -11,7 +16,7 @@ pub(crate) fn random_var(shape: &[usize], seed: u64) -> Var {
             ((state >> 40) as f32 / (1u64 << 23) as f32 - 1.) * 2.
         })
         .collect();
-    Var::from_tensor(&Tensor::from_vec(data, shape, &Device::Cpu).unwrap()).unwrap()
+    Tensor::from_vec(data, shape, &Device::Cpu).unwrap()
 }
 
 /// Returns the largest absolute difference divided by the largest magnitude of `b`.

@@ -11,4 +11,4 @@ pub use vision_config::VisionConfig;
 pub use vit_variant::VitVariant;
 
 #[cfg(test)]
-pub(crate) use vision_config::tests::tiny;
+pub(crate) use vision_config::tests::{tiny, tiny_pixels};

@@ -131,6 +131,7 @@ fn default_activation() -> Activation {
 pub(crate) mod tests {
     use super::*;
     use crate::config::selection::tests::select;
+    use candle::{Device, Tensor};
 
     /// Configuration of a small encoder for tests.
     pub(crate) fn tiny() -> VisionConfig {
@@ -146,6 +147,13 @@ pub(crate) mod tests {
             hidden_act: Activation::QuickGelu,
             variant: VitVariant::default(),
         }
+    }
+
+    /// Pixels of images for the small encoder. All values differ.
+    pub(crate) fn tiny_pixels(images: usize) -> Tensor {
+        let count = u16::try_from(images * 300).unwrap();
+        let values = (0..count).map(|i| f32::from(i).sin());
+        Tensor::from_iter(values, &Device::Cpu).unwrap().reshape((images, 3, 10, 10)).unwrap()
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Embeddings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tiny;
+    use crate::config::{tiny, tiny_pixels};
     use candle::{DType, Device};
     use candle_nn::VarMap;
 
@@ -118,14 +118,14 @@ mod tests {
         let map = VarMap::new();
         let vb = VarBuilder::from_varmap(&map, DType::F32, &Device::Cpu);
         let embeddings = Embeddings::load(&vb, &tiny()).unwrap();
-        let pixels = Tensor::randn(0f32, 1., (2, 3, 10, 10), &Device::Cpu).unwrap();
+        let pixels = tiny_pixels(2);
         let conv = pixels.conv2d(&embeddings.patch_weight, 0, 4, 1, 1).unwrap();
         let conv = conv.flatten_from(2).unwrap().transpose(1, 2).unwrap();
         let ours = embeddings.embed_patches(&pixels).unwrap();
         assert_eq!(ours.dims(), [2, 4, 8]);
         let difference =
             (ours - conv).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
-        assert!(difference.to_scalar::<f32>().unwrap() < 1e-6);
+        assert!(difference.to_scalar::<f32>().unwrap() < 1e-5);
     }
 
     #[test]

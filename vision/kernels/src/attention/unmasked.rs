@@ -42,12 +42,12 @@ pub fn attend_unmasked([q, k, v]: [&Tensor; 3], scale: f32) -> Result<Tensor> {
 mod tests {
     use super::*;
     use crate::softmax;
-    use crate::tests::random_var;
+    use crate::tests::random_tensor;
     use candle::{Device, IndexOp as _};
 
     /// Returns queries, keys and values.
     fn random_heads(shape: [usize; 4]) -> [Tensor; 3] {
-        [1, 2, 3].map(|seed| random_var(&shape, seed).as_detached_tensor())
+        [1, 2, 3].map(|seed| random_tensor(&shape, seed))
     }
 
     #[test]

@@ -106,9 +106,10 @@ mod tests {
 
     use super::*;
     use crate::Matrix;
+    use crate::tests::random_tensor;
 
     fn random_weight(rows: usize, columns: usize) -> Result<RoundedWeight> {
-        let values = Tensor::randn(0f32, 1.0, (rows, columns), &Device::Cpu)?;
+        let values = random_tensor(&[rows, columns], 1);
         RoundedWeight::new(&values.to_dtype(DType::BF16)?)
     }
 
@@ -118,7 +119,7 @@ mod tests {
         let shapes = [(1, 1), (33, 7), (16, 128), (50, 192), (250, 192), (40, 1029), (35, 2100)];
         for (rows, columns) in shapes {
             let weight = random_weight(rows, columns)?;
-            let x = Tensor::randn(0f32, 1.0, (200, columns), &Device::Cpu)?;
+            let x = random_tensor(&[200, columns], 2);
             let rounded = x.to_dtype(DType::BF16)?.to_dtype(DType::F32)?;
             let rounded = rounded.flatten_all()?.to_vec1::<f32>()?;
             let wide = weight.values().to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
@@ -137,7 +138,7 @@ mod tests {
     fn parts_of_a_matrix_give_parts_of_products() -> Result<()> {
         let matrix = Matrix::Rounded(random_weight(96, 64)?);
         for n in [1, 40] {
-            let x = Tensor::randn(0f32, 1.0, (n, 64), &Device::Cpu)?;
+            let x = random_tensor(&[n, 64], 3);
             let want = matrix.linear(&x, None)?.narrow(1, 32, 50)?.to_vec2::<f32>()?;
             assert_eq!(matrix.narrow(32, 50)?.linear(&x, None)?.to_vec2::<f32>()?, want);
         }
