@@ -9,6 +9,12 @@ pub enum Error {
     /// The tokenizer could not be read or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
+    /// The tokenizer has no token for a part of a quoted text.
+    #[error(
+        "the tokenizer cannot encode a text of the case: {0}\n\
+         hint: use a panel whose tokenizer has tokens for all bytes or an unknown token"
+    )]
+    Unencodable(String),
     /// The rubric is malformed or incomplete.
     #[error("rubric: {0}")]
     Rubric(String),

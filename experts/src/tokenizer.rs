@@ -94,8 +94,11 @@ impl TextTokenizer {
     }
 
     /// Tokenises quoted text without special tokens.
+    ///
+    /// # Errors
+    /// [`Error::Unencodable`]: the vocabulary lacks a part of the text and has no unknown token.
     pub fn encode_quoted(&self, text: &str) -> Result<Vec<u32>, Error> {
-        let encoding = encode(&self.quoted, text)?;
+        let encoding = self.encode_quoted_as_is(text)?;
         let mut tokens = Vec::with_capacity(encoding.len());
         for (token, (start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
             let quoted = text.get(*start..*end).unwrap_or_default();
@@ -106,6 +109,14 @@ impl TextTokenizer {
             }
         }
         Ok(tokens)
+    }
+
+    /// Tokenises quoted text. The result may contain special tokens.
+    fn encode_quoted_as_is(&self, text: &str) -> Result<Encoding, Error> {
+        encode(&self.quoted, text).map_err(|error| match error {
+            Error::Tokenizer(message) => Error::Unencodable(message),
+            other => other,
+        })
     }
 
     /// Returns true if the text spells the name of a byte token, such as `<0x41>`, which would
@@ -124,7 +135,7 @@ impl TextTokenizer {
             let character = character.to_string();
             let is_spelled =
                 |token: &u32| self.token_text(*token).is_some_and(|piece| piece == character);
-            let ids = encode(&self.quoted, &character)?.get_ids().to_vec();
+            let ids = self.encode_quoted_as_is(&character)?.get_ids().to_vec();
             tokens.extend(ids.iter().filter(|id| !(self.is_special(**id) && is_spelled(id))));
         }
         Ok(())

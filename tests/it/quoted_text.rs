@@ -1,10 +1,15 @@
 //! Quoted text: it never contains special tokens and cannot imitate the judge.
 
+use std::fs;
+use std::path::Path;
+
 use acem3_experts::generate::PrefixCache;
 use acem3_experts::prompt::{EvaluationFormat, PromptToken, TokenStep};
 use acem3_experts::{Aspect, Error, TextTokenizer};
 use serde_json::{Value, json};
 
+use crate::folder::{Folder, valid_case};
+use crate::panel::copy_panel;
 use crate::tiny_panel::{self, PROGRAM_TOKENS, SETTINGS};
 
 /// Returns texts with which a response could try to imitate the judge.
@@ -108,4 +113,41 @@ fn score_without_its_own_token_is_an_error() {
         let steps = tokenize_with_scores(scores);
         assert!(matches!(steps, Err(Error::ScoreTokens(_))), "{steps:?}");
     }
+}
+
+/// Replaces the tokenizer of a panel by one without a token for the first byte of an emoji, and without an
+/// unknown token.
+fn remove_emoji(panel: &Path) {
+    let path = panel.join("tokenizer.json");
+    let mut tokenizer: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let vocab = tokenizer["model"]["vocab"].as_object().unwrap();
+    let mut pieces: Vec<_> = vocab.iter().map(|(piece, id)| (id.as_u64(), piece)).collect();
+    pieces.sort_unstable();
+    let pieces: Vec<_> = pieces
+        .into_iter()
+        // The byte 0xF0 is written as this letter.
+        .map(|(_, piece)| if piece == "\u{f0}" { "<unused>" } else { piece })
+        .map(|piece| (piece, -1.0))
+        .collect();
+    tokenizer["model"] = json!({"type": "Unigram", "unk_id": null, "vocab": pieces});
+    fs::write(&path, tokenizer.to_string()).unwrap();
+}
+
+#[test]
+fn text_without_tokens_costs_only_its_case() {
+    let folder = Folder::with_cases(3);
+    let mut cases = [0, 1, 2].map(valid_case);
+    cases[1]["responses"][0]["text"] = "a nodule \u{1f600}".into();
+    folder.write_cases(&cases);
+    let panel = copy_panel();
+    remove_emoji(panel.path());
+    let panel = panel.path().to_str().unwrap();
+    let args = ["judge", "cases", "--panel", panel, "--out", "out", "--max-unscored", "100"];
+    let output = folder.run(&args);
+    assert_eq!(output.exit_code, 0, "{}", output.stderr);
+    let records = folder.records("out");
+    let status = |record: &Value| record["status"].as_str().unwrap().to_owned();
+    assert_eq!(records.iter().map(status).collect::<Vec<_>>(), ["judged", "unscored", "judged"]);
+    let reason = records[1]["message"].as_str().unwrap();
+    assert!(reason.contains("cannot encode a text of the case"), "{reason}");
 }

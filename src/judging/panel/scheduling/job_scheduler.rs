@@ -8,7 +8,7 @@ use acem3_experts::generate::WrittenOpening;
 use anyhow::Result;
 
 use super::group_progress::GroupProgress;
-use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass};
+use super::response_pass::{GroupImages, PassInput, PassTask, ResponsePass, to_unscored};
 use super::shared_finding::{FindingState, different_findings, keep_likelier_finding};
 use crate::data::images::LoadedImage;
 use crate::judging::judge::job_queue::FinishedJob;
@@ -113,10 +113,17 @@ impl JobScheduler {
         let passes =
             rotations.into_iter().map(|rotation| ResponsePass::new(input.clone(), rotation));
         let mut job = JobInProgress { passes: passes.collect(), open_tasks: 0, finding };
-        for (pass_index, pass) in job.passes.iter().enumerate() {
+        for (pass_index, pass) in job.passes.iter_mut().enumerate() {
             let groups = panel.groups.iter().zip(&mut self.groups).enumerate();
             for (group_index, (group, progress)) in groups {
-                for (member, task) in pass.expert_tasks(group_index, group)? {
+                let tasks = match pass.expert_tasks(group_index, group) {
+                    Ok(tasks) => tasks,
+                    Err(error) => {
+                        pass.refuse(to_unscored(error)?);
+                        break;
+                    }
+                };
+                for (member, task) in tasks {
                     let task_of_pass = PassTask::Expert(member);
                     let purpose = TextPurpose { job: number, pass: pass_index, task: task_of_pass };
                     progress.add(group, task, purpose);

@@ -41,7 +41,7 @@ pub(super) struct ResponsePass {
     /// Index of the response that is shown first.
     rotation: usize,
     shows_reference: bool,
-    /// The tokens of the image, or why the image cannot be judged.
+    /// The tokens of the image, or why the case cannot be judged.
     images: Result<GroupImages, Unscored>,
     /// Outputs of the experts, in the order of the aspects.
     experts: Vec<Option<MemberOutput>>,
@@ -95,6 +95,11 @@ impl ResponsePass {
             samples,
             finding,
         }
+    }
+
+    /// Ends the pass without a verdict.
+    pub(super) fn refuse(&mut self, unscored: Unscored) {
+        self.images = Err(unscored);
     }
 
     /// Returns the id of the case.
@@ -289,7 +294,9 @@ pub(in crate::judging::panel) fn to_unscored(error: Error) -> Result<Unscored> {
     match error {
         Error::TooLong { .. } => Ok(Unscored::new(UnscoredReason::Truncated, error.to_string())),
         // A retry would fail again, and an error would end the run before the remaining cases.
-        Error::NotFinite => Ok(Unscored::new(UnscoredReason::Refused, error.to_string())),
+        Error::NotFinite | Error::Unencodable(_) => {
+            Ok(Unscored::new(UnscoredReason::Refused, error.to_string()))
+        }
         error => Err(error.into()),
     }
 }
