@@ -2,7 +2,7 @@
 //!
 //! In each order, an expert first states what it sees in the image, and its scores follow from that. If
 //! the findings differ, the expert writes the text of each order again, with the finding of the other
-//! order. Both orders then keep the finding that is more probable in both together.
+//! order. Both orders then keep the finding with the higher joint probability.
 
 use acem3_experts::generate::WrittenOpening;
 
@@ -31,8 +31,8 @@ pub(super) fn different_findings(
     (findings[0].tokens != findings[1].tokens).then_some(findings)
 }
 
-/// Gives both orders the finding that is more probable in both together. They keep their own findings if a
-/// text with an exchanged finding is missing.
+/// Gives both orders the finding with the higher joint probability. They keep their own findings if a text
+/// with an exchanged finding is missing.
 pub(super) fn keep_likelier_finding(passes: &mut [ResponsePass], member: usize) {
     let Some(own) = different_findings(passes, member) else {
         return;
@@ -55,16 +55,12 @@ pub(super) fn keep_likelier_finding(passes: &mut [ResponsePass], member: usize) 
     }
 }
 
-/// Returns true if one finding is more probable than another in both orders together. Each argument is a
-/// finding in both orders. On a tie, the token ids decide, so swapping the orders changes nothing.
-///
-/// The measure is the mean log-probability of a token: the total would prefer short findings.
+/// Returns true if one finding has a higher joint probability than another. Each argument is a finding in
+/// both orders. On a tie, the token ids decide, so swapping the orders changes nothing.
 fn is_likelier(one: [&WrittenOpening; 2], other: [&WrittenOpening; 2]) -> bool {
-    let of_token = |finding: [&WrittenOpening; 2]| {
-        let total = finding.map(|order| order.log_probability).iter().sum::<f64>();
-        total / finding[0].tokens.len() as f64
-    };
-    let (of_one, of_other) = (of_token(one), of_token(other));
+    let joint =
+        |finding: [&WrittenOpening; 2]| finding.map(|order| order.log_probability).iter().sum();
+    let (of_one, of_other): (f64, f64) = (joint(one), joint(other));
     of_one > of_other || of_one >= of_other && one[0].tokens < other[0].tokens
 }
 
@@ -84,16 +80,6 @@ mod tests {
 
     fn opening(token: u32, log_probability: f64) -> WrittenOpening {
         WrittenOpening { tokens: Arc::from([token]), log_probability }
-    }
-
-    #[test]
-    fn long_findings_have_no_disadvantage() {
-        let short = [opening(1, -2.), opening(1, -2.)];
-        let long = short.clone().map(|one| WrittenOpening {
-            tokens: Arc::from([2, 3, 4]),
-            log_probability: one.log_probability * 2.,
-        });
-        assert!(is_likelier(long.each_ref(), short.each_ref()));
     }
 
     #[test]
