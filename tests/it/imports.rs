@@ -265,6 +265,25 @@ fn unknown_layout_names_columns_and_a_command() {
 }
 
 #[test]
+fn named_columns_of_a_table_without_readable_rows_are_not_blamed() {
+    let folder = Folder::empty();
+    let tables: [(&[u8], &str); 2] =
+        [(b"nr,q,a\n1,what\xe9?,yes\n", "is not UTF-8"), (b"nr,q,a\n1,\"what?,yes\n", "quote")];
+    for (table, reason) in tables {
+        folder.write_bytes("t.csv", table);
+        let roles = "id=nr,question=q,answer:m=a";
+        let output = folder.run(&["data", "import", "t.csv", "--out", "o", "--columns", roles]);
+        assert_eq!(output.exit_code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains("none of the first rows can be read"), "{}", output.stderr);
+        assert!(
+            output.stderr.contains("line 2") && output.stderr.contains(reason),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
 fn failed_request_and_missing_answer_leave_the_pairs_of_their_model() {
     let folder = Folder::empty();
     fs::copy(fixture("batch/input.jsonl"), folder.path("cases/input.jsonl")).unwrap();

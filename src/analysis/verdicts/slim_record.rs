@@ -67,6 +67,7 @@ pub(super) enum SlimStatus {
 
 /// The judged image.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object with the name of the image")]
 pub(super) struct SlimImage {
     pub(super) name: String,
     pub(super) sha256: Option<Digest>,

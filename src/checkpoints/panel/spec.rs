@@ -106,9 +106,9 @@ pub(crate) fn check_analysis_tokens(tokens: usize) -> Result<()> {
 ///
 /// # Errors
 ///
-/// It is empty or has a line break.
+/// It is empty or has a control character, such as a line break.
 pub(crate) fn check_finding_end(end: &str) -> Result<()> {
-    if end.trim().is_empty() || end.contains('\n') {
+    if end.trim().is_empty() || end.contains(char::is_control) {
         bail!("finding_end is {end:?}, expected a part of a line, such as \";\"");
     }
     Ok(())

@@ -17,6 +17,7 @@ use crate::data::cases::draft::Draft;
 use crate::data::cases::removed_responses::{
     RemovedResponse, check_responses, join_reasons, remove_responses,
 };
+use crate::support::text::is_blank;
 
 /// Completes drafts to cases: attaches answers and checks the result.
 pub(super) struct CaseAssembler {
@@ -133,7 +134,7 @@ impl CaseAssembler {
             field_problems.push(format!("{message}; the case is judged without it"));
             case.reference = None;
         }
-        if case.question.trim().is_empty() {
+        if is_blank(&case.question) {
             return Err("the question is empty\nhint: add the question".to_owned().into());
         }
         let mut missing = check_responses(&case.responses)?;
@@ -243,7 +244,7 @@ fn too_long_responses(
 /// Adds the reference as a response of the model `reference`.
 fn add_reference_response(case: &mut Case) -> Result<(), String> {
     const MODEL: &str = "reference";
-    let Some(text) = case.reference.clone().filter(|t| !t.trim().is_empty()) else {
+    let Some(text) = case.reference.clone().filter(|t| !is_blank(t)) else {
         return Ok(());
     };
     if case.responses.iter().any(|r| r.model == MODEL) {

@@ -81,7 +81,15 @@ fn detect_import(path: &Path, options: &SourceOptions) -> Result<Option<ImportFi
         Err(_) => return Ok(None),
     };
     let Some(sample) = sample else {
-        return Ok(None);
+        let unreadable = columns.and_then(|_| FileSample::first_unreadable(path));
+        let Some((line, message)) = unreadable else {
+            return Ok(None);
+        };
+        bail!(
+            "{}: none of the first rows can be read; line {line}: {message}\n\
+             hint: correct the file, or export it again as UTF-8",
+            path.display()
+        );
     };
     // A table with answers keeps them beside those of answers files.
     let is_own = columns.is_none() && (sample.has_cases() || sample.has_own_columns(path));

@@ -8,6 +8,7 @@ use crate::data::cases::answers::answer_index::MissingResponse;
 use crate::data::cases::case::case_labels;
 use crate::data::cases::case::text_limits::MAX_RESPONSES;
 use crate::data::cases::case::unlisted_pairs::{AffectedPairs, UnlistedPairs, lists_pairs};
+use crate::support::text::is_blank;
 
 /// Maximum number of reasons in the message of a case without enough responses.
 const MAX_REASONS: usize = 20;
@@ -104,7 +105,7 @@ pub(super) fn check_responses(responses: &[Response]) -> Result<Vec<MissingRespo
                  hint: use a different model name for each response"
             ));
         }
-        if response.text.trim().is_empty() {
+        if is_blank(&response.text) {
             let message = format!(
                 "response {number} (model {model}) is empty, missing or not a string\n\
                  hint: set `text` to a non-empty string; pairs with this response are not judged"

@@ -58,6 +58,14 @@ impl FileSample {
         Ok((!rows.is_empty()).then_some(Self { format, rows }))
     }
 
+    /// Returns the first row that cannot be read, with the reason; `None` if all can be read, or if the file
+    /// is no table.
+    pub(crate) fn first_unreadable(path: &Path) -> Option<(u64, String)> {
+        let format = detect_format(path).ok()??;
+        let mut rows = open_rows(path, &format).ok()?.take(SAMPLE_ROWS);
+        rows.find_map(|(line, row)| Some((line, row.err()?)))
+    }
+
     /// Returns the names of the fields, in order.
     pub(crate) fn columns(&self) -> Vec<String> {
         let mut columns: Vec<String> = Vec::new();

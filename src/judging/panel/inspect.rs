@@ -313,7 +313,10 @@ impl Inspection {
             let _ = writeln!(text, "trained for the rubric {}", rubrics.join(", "));
         }
         if let Some(end) = self.finding_end.as_deref().map(escape_control_chars) {
-            let _ = writeln!(text, "both presentation orders have the same finding, up to `{end}`");
+            let _ = writeln!(
+                text,
+                "the first analysis has the same finding in both presentation orders, up to `{end}`"
+            );
         }
         let warning = self.warning.as_deref().map(escape_control_chars);
         text.extend(warning.map(|warning| format!("warning: {warning}\n")));

@@ -8,6 +8,14 @@ pub(crate) mod markdown;
 pub(crate) mod near_name;
 pub(crate) mod shell_word;
 
+use unicode_width::UnicodeWidthChar as _;
+
+/// Returns true if a text has no visible character: none at all, or only white space, control characters
+/// and characters without width, such as U+200B.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.width().unwrap_or(0) == 0)
+}
+
 /// Formats a count with its noun.
 pub fn format_count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
@@ -47,6 +55,16 @@ pub fn escape_for_terminal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_without_visible_characters_is_blank() {
+        for blank in ["", " \n\t\u{a0}", "\u{200b}", "\u{2060}\u{feff}", "\0", "\u{e0041}"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for visible in [".", "\u{200b}a", "\u{2764}\u{fe0f}", "\u{3c9}\u{301}"] {
+            assert!(!is_blank(visible), "{visible:?}");
+        }
+    }
 
     #[test]
     fn lines_and_tabs_stay_on_a_terminal() {

@@ -132,13 +132,13 @@ impl JobQueue for JobQueues {
 
     fn submit(&mut self, number: u64, job: JudgeJob) {
         let index = self.device_for(&job);
-        let own = self.next;
+        let thread_number = self.next;
         self.next += 1;
         self.last = Some((Arc::clone(&job.case), index));
-        self.jobs.insert(own, SubmittedJob { number, device: index });
+        self.jobs.insert(thread_number, SubmittedJob { number, device: index });
         self.window.start_job(Instant::now());
         if let Some(device) = self.devices.get_mut(index) {
-            device.submit(own, job);
+            device.submit(thread_number, job);
         }
     }
 
@@ -164,27 +164,24 @@ impl JobQueue for JobQueues {
         }
         while !self.jobs.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
-            match self.results.recv_timeout(left.min(CHECK_INTERVAL)) {
-                Ok(result) => {
-                    if let Some(finished) = self.finish(result?) {
-                        return Ok(Some(finished));
-                    }
-                }
+            let received = match self.results.recv_timeout(left.min(CHECK_INTERVAL)) {
                 Err(RecvTimeoutError::Timeout) => {
                     if self.devices.iter().any(JobThread::has_failed) {
-                        // The thread sends its error before it ends.
-                        if let Ok(Err(error)) = self.results.try_recv() {
-                            return Err(error);
-                        }
-                        bail!("a thread of the panel failed");
-                    }
-                    if left.is_zero() {
+                        // The thread sends its results and its error before it ends.
+                        self.results.try_recv().map_err(|_| RecvTimeoutError::Disconnected)
+                    } else if left.is_zero() {
                         return Ok(None);
+                    } else {
+                        continue;
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    bail!("the threads of the panel failed");
-                }
+                received => received,
+            };
+            let Ok(result) = received else {
+                bail!("a thread of the panel failed");
+            };
+            if let Some(finished) = self.finish(result?) {
+                return Ok(Some(finished));
             }
         }
         Ok(None)

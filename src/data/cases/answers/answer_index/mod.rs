@@ -25,6 +25,7 @@ use crate::data::cases::case::{InputProblem, Response};
 use crate::data::cases::formats::lines::Lines;
 use crate::data::cases::layout::{file_stem, files_with_extension};
 use crate::support::files::regular_file;
+use crate::support::text::is_blank;
 
 /// Answers of all files, by question.
 #[derive(Default)]
@@ -310,13 +311,14 @@ impl AnswerIndex {
         let mut missing = Vec::new();
         for (index, model) in self.models.clone().into_iter().enumerate() {
             if own_models.contains(&model) {
+                self.report_unused(keys, index, responses);
                 continue;
             }
             let found = self.answers_to(keys);
             let answer = found.iter().find(|a| a.model == index);
             let is_unanswered = found.is_empty();
             let text = match answer {
-                Some(answer) if !answer.text.trim().is_empty() => answer.text.to_string(),
+                Some(answer) if !is_blank(&answer.text) => answer.text.to_string(),
                 answer => {
                     let message = match answer {
                         Some(answer) => self.empty_message(&model, answer),
@@ -340,6 +342,28 @@ impl AnswerIndex {
             responses.push(Response { model, text });
         }
         missing
+    }
+
+    /// Reports the answer of a model that has another response in the case.
+    fn report_unused(&mut self, keys: &[String], model: usize, responses: &[Response]) {
+        let answers = self.answers_to(keys);
+        let answer = answers.iter().find(|answer| answer.model == model);
+        let (Some(key), Some(answer), Some(name)) =
+            (self.answered_key(keys), answer, self.models.get(model))
+        else {
+            return;
+        };
+        let is_response = |r: &Response| r.model == *name && *r.text == *answer.text;
+        if responses.iter().any(is_response) {
+            return;
+        }
+        let message = format!(
+            "model {name} has another response in the case, so this answer is left out\n\
+             hint: give each model its own model_id"
+        );
+        let file = self.files.get(answer.file).map_or(Path::new(""), |file| file);
+        let problem = line_problem(file, answer.line, Some(key.clone()), message);
+        self.unusable.add_duplicate(key.clone(), problem);
     }
 
     /// Returns the unusable lines.

@@ -74,6 +74,29 @@ fn line_without_model_is_malformed_if_others_name_theirs() {
 }
 
 #[test]
+fn answer_of_a_model_with_another_response_is_a_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("answers.jsonl");
+    let lines = [
+        "{\"question_id\": 1, \"text\": \"other\", \"model_id\": \"m\"}",
+        "{\"question_id\": 2, \"text\": \"same\", \"model_id\": \"m\"}",
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let mut answers = AnswerIndex::read(&[path]).unwrap();
+    for (key, left_out) in [("1", 1), ("2", 0)] {
+        let keys = [key.to_owned()];
+        let mut responses = vec![Response { model: "m".to_owned(), text: "same".to_owned() }];
+        assert_eq!(answers.attach(&keys, &mut responses), []);
+        assert_eq!(responses.len(), 1);
+        let problems = answers.unusable_lines().take_duplicates(&keys);
+        assert_eq!(problems.len(), left_out);
+        for problem in problems {
+            assert!(problem.message.contains("model m has another response"), "{problem}");
+        }
+    }
+}
+
+#[test]
 fn malformed_and_repeated_lines_are_problems() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.jsonl");
