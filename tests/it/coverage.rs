@@ -74,3 +74,14 @@ fn all_outputs_state_the_same_coverage() {
     let text = run_command(&complete, &["agree", "out"], "text");
     assert!(text.contains("4 of 4 labelled pairs") && !text.contains("were wrong"), "{text}");
 }
+
+#[test]
+fn pairs_of_cases_without_an_id_count() {
+    let folder = Folder::with_cases(4);
+    let mut cases: Vec<Value> = (0..4).map(valid_case).collect();
+    cases[2]["id"] = json!("");
+    folder.write_cases(&cases);
+    assert_eq!(folder.judge("out", &["--max-unscored", "100"]).exit_code, 0);
+    let ranking = run_command(&folder, &["rank", "out"], "text");
+    assert!(ranking.contains("3 of 4 pairs"), "{ranking}");
+}

@@ -61,7 +61,8 @@ impl PairVerdict {
         scores: Option<ResponseScoreMap>,
         line: u64,
     ) -> Option<Self> {
-        let (case, pair) = (record.case?, record.pair?);
+        let case = record.case_name();
+        let pair = record.pair?;
         let cluster = match &record.image {
             Some(image) => ImageCluster::from_image(&image.name, image.sha256),
             None => ImageCluster::Case(&case),

@@ -45,12 +45,10 @@ impl ScoredResponse {
         scores: Option<&ResponseScoreMap>,
         line: u64,
     ) -> Vec<Self> {
-        let Some(case) = &record.case else {
-            return Vec::new();
-        };
+        let case = record.case_name();
         let cluster = match &record.image {
             Some(image) => ImageCluster::from_image(&image.name, image.sha256),
-            None => ImageCluster::Case(case),
+            None => ImageCluster::Case(&case),
         };
         let scores = scores.filter(|_| record.status == SlimStatus::Judged);
         let of_response = |(index, model): (usize, &String)| {

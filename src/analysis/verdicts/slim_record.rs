@@ -47,6 +47,14 @@ pub(super) struct SlimRecord<A> {
     pub(super) orders: Vec<SlimOrder<A>>,
 }
 
+impl<A> SlimRecord<A> {
+    /// Returns the id of the case. A case without a readable id is named by its line: its pairs lower the
+    /// coverage of their models like others.
+    pub(super) fn case_name(&self) -> String {
+        self.case.clone().unwrap_or_else(|| format!("(no id, line {})", self.line))
+    }
+}
+
 /// Criteria are skipped.
 pub(super) type SkippedCriteria = IgnoredAny;
 
