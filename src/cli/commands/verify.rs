@@ -192,9 +192,9 @@ impl Verification<'_> {
         let differs = self.sample.is_some_and(|sample| !sample.differing.is_empty());
         match (self.equal, differs, self.is_damaged) {
             (true, ..) => "equal",
-            (_, true, true) => "different, and records are damaged",
+            (_, true, true) => "different, and records are damaged or missing",
             (_, true, false) => "different",
-            (_, false, true) => "records are damaged",
+            (_, false, true) => "records are damaged or missing",
             (_, false, false) => "unknown: some records could not be judged again",
         }
     }

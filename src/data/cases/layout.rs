@@ -147,7 +147,12 @@ fn detect_folder(path: &Path, options: &SourceOptions) -> Result<SourceLayout> {
     if let Some(columns) = &options.columns {
         let files = ImportFile::find_in_folder(path, Some(columns))?;
         if files.is_empty() {
-            bail!("{}: no file has the columns of --columns {columns}", path.display());
+            bail!(
+                "{}: no file in the folder has the columns of --columns {columns}\n\
+                 hint: leave --columns out if the folder has a layout of acem3; otherwise pass the file, and the \
+                 error lists its columns",
+                path.display()
+            );
         }
         return Ok(SourceLayout::Import(files));
     }

@@ -189,10 +189,14 @@ impl ImportSet {
             models.push(format!("and {} more", counts.len() - LISTED_MODELS));
         }
         notes.push(format!(
-            "{}: {}; models: {}",
+            "{}: {}; {}",
             layouts.collect::<Vec<_>>().join(", "),
             format_count(self.rows.case_count(), "question"),
-            models.join(", ")
+            if models.is_empty() {
+                "no answers".to_owned()
+            } else {
+                format!("models: {}", models.join(", "))
+            }
         ));
         let without_question = self.rows.without_question();
         if without_question > 0 {

@@ -337,8 +337,12 @@ pub fn describe_differences(folder: &Path, provenance: &Provenance) -> String {
     let mut names: Vec<_> = manifest.provenance.keys().chain(provenance.keys()).collect();
     names.sort();
     names.dedup();
-    let value_of =
-        |p: &Provenance, name: &str| p.get(name).map_or("absent".to_owned(), |v| shorten(v));
+    let value_of = |p: &Provenance, name: &str| match p.get(name).map(|value| shorten(value)) {
+        // A semicolon also separates the settings.
+        Some(value) if value.contains(';') => format!("{value:?}"),
+        Some(value) => value,
+        None => "absent".to_owned(),
+    };
     let differing = names.iter().filter(|n| manifest.provenance.get(**n) != provenance.get(**n));
     let mut settings: BTreeMap<[String; 2], Vec<&str>> = BTreeMap::new();
     for name in differing {
