@@ -2,12 +2,12 @@
 
 use candle::{Device, Result, Tensor, Var};
 
-/// Returns reproducible pseudorandom values between −2 and 2 that can be trained.
+/// Returns a variable with reproducible pseudorandom values between −2 and 2.
 pub(crate) fn random_var(shape: &[usize], seed: u64) -> Var {
     Var::from_tensor(&random_tensor(shape, seed)).unwrap()
 }
 
-/// Returns reproducible pseudorandom values between −2 and 2.
+/// Returns a tensor with reproducible pseudorandom values between −2 and 2.
 pub(crate) fn random_tensor(shape: &[usize], seed: u64) -> Tensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let data: Vec<f32> = (0..shape.iter().product::<usize>())

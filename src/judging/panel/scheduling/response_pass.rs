@@ -97,7 +97,7 @@ impl ResponsePass {
         }
     }
 
-    /// Ends the pass without a verdict.
+    /// Makes the case unscored.
     pub(super) fn refuse(&mut self, unscored: Unscored) {
         self.images = Err(unscored);
     }

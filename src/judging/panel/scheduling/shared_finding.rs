@@ -55,8 +55,9 @@ pub(super) fn keep_likelier_finding(passes: &mut [ResponsePass], member: usize) 
     }
 }
 
-/// Returns true if one finding has a higher joint probability than another. Each argument is a finding in
-/// both orders. On a tie, the token ids decide, so swapping the orders changes nothing.
+/// Returns true if `one` has a higher joint probability than `other`. Each is a finding as written in both
+/// orders. If they are equally probable, their token ids decide, so the result does not depend on which
+/// finding belongs to which order.
 fn is_likelier(one: [&WrittenOpening; 2], other: [&WrittenOpening; 2]) -> bool {
     let joint =
         |finding: [&WrittenOpening; 2]| finding.map(|order| order.log_probability).iter().sum();
