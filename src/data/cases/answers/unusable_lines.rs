@@ -12,7 +12,7 @@ use crate::data::cases::case::InputProblem;
 pub(crate) struct UnusableLines {
     /// Lines that each explain a missing answer, by question id (if readable) and model.
     explanations: HashMap<(Option<String>, usize), VecDeque<InputProblem>>,
-    /// Repeated answers of a model, by question.
+    /// Answers of models that have another response to the same question, by question.
     duplicates: HashMap<String, Vec<InputProblem>>,
     /// Lines without a readable model.
     unattributed: Vec<InputProblem>,
@@ -30,7 +30,7 @@ impl UnusableLines {
         problems.push_back(problem);
     }
 
-    /// Adds a repeated answer.
+    /// Adds an answer of a model that has another response to the question.
     pub(crate) fn add_duplicate(&mut self, question: String, problem: InputProblem) {
         self.duplicates.entry(question).or_default().push(problem);
     }
