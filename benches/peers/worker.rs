@@ -113,27 +113,48 @@ impl Model {
         for sequence in 0..sequences {
             let token = |i: usize| ((7 * i + 13 * sequence) % 1000 + 3) as u32;
             let ids: Vec<u32> = (0..tokens).map(token).collect();
-            caches.push([KvCache::new(self.trunk.depth()), KvCache::new(self.head.depth())]);
-            let last = caches.len() - 1;
-            next.extend(self.forward(&ids, &mut caches[last..])?);
+            let mut cache = [KvCache::new(self.trunk.depth()), KvCache::new(self.head.depth())];
+            next.push(self.process_prompt(&ids, &mut cache)?);
+            caches.push(cache);
         }
         Ok((next, caches))
     }
 
-    /// Processes the same number of tokens of each sequence. Returns the likeliest next tokens.
+    /// Processes a prompt as the program does: of the last layer, all tokens but the last need keys and
+    /// values only. Returns the likeliest next token.
+    fn process_prompt(
+        &self,
+        tokens: &[u32],
+        [trunk_cache, head_cache]: &mut [KvCache; 2],
+    ) -> Result<u32> {
+        let x = self.trunk.embed(tokens)?;
+        let mut sequence = [CachedSequence::causal(tokens.len(), trunk_cache)];
+        let x = self.trunk.forward_cached(&x, &mut sequence)?;
+        let last = tokens.len() - 1;
+        if last > 0 {
+            let mut sequence = [CachedSequence::causal(last, &mut *head_cache)];
+            self.head.fill_caches(&x.narrow(0, 0, last)?, &mut sequence)?;
+        }
+        let mut sequence = [CachedSequence::causal(1, head_cache)];
+        let x = self.head.forward_cached(&x.narrow(0, last, 1)?, &mut sequence)?;
+        Ok(self.next_tokens(&x)?[0])
+    }
+
+    /// Processes one token of each sequence. Returns the likeliest next tokens.
     fn forward(&self, tokens: &[u32], caches: &mut [[KvCache; 2]]) -> Result<Vec<u32>> {
-        let new_tokens = tokens.len() / caches.len();
         let mut trunk = Vec::new();
         let mut head = Vec::new();
         for [trunk_cache, head_cache] in caches.iter_mut() {
-            trunk.push(CachedSequence::causal(new_tokens, trunk_cache));
-            head.push(CachedSequence::causal(new_tokens, head_cache));
+            trunk.push(CachedSequence::causal(1, trunk_cache));
+            head.push(CachedSequence::causal(1, head_cache));
         }
         let x = self.trunk.forward_cached(&self.trunk.embed(tokens)?, &mut trunk)?;
-        let x = self.head.forward_cached(&x, &mut head)?;
-        let rows = (1..=caches.len()).map(|end| (end * new_tokens - 1) as u32);
-        let x = x.index_select(&Tensor::from_iter(rows, &Device::Cpu)?, 0)?;
-        Ok(self.head.logits(&x)?.argmax(D::Minus1)?.to_vec1()?)
+        self.next_tokens(&self.head.forward_cached(&x, &mut head)?)
+    }
+
+    /// Returns the likeliest next token of each row.
+    fn next_tokens(&self, hidden: &Tensor) -> Result<Vec<u32>> {
+        Ok(self.head.logits(hidden)?.argmax(D::Minus1)?.to_vec1()?)
     }
 
     fn decode(&self, sequences: usize, tokens: usize, written: usize) -> Result<f64> {

@@ -44,24 +44,24 @@ impl Kernel for Avx2 {
 
     #[inline]
     #[expect(unsafe_code, reason = "one row takes a third of the time of that in f32")]
-    fn multiply_bytes<const R: usize, const G: usize>(
+    fn multiply_bytes<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [BytePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G] {
+        panel: BytePanel<'_>,
+    ) -> [PanelProducts; R] {
         // SAFETY: `try_new` is the only way to a value of this type. It has found the features.
-        panels.map(|panel| unsafe { multiply_bytes(x, panel) })
+        unsafe { multiply_bytes(x, panel) }
     }
 
     #[inline]
     #[expect(unsafe_code, reason = "one row takes a third of the time of that in f32")]
-    fn multiply_nibbles<const R: usize, const G: usize>(
+    fn multiply_nibbles<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [NibblePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G] {
+        panel: NibblePanel<'_>,
+    ) -> [PanelProducts; R] {
         // SAFETY: As in `multiply_bytes`.
-        panels.map(|panel| unsafe { multiply_nibbles(x, panel) })
+        unsafe { multiply_nibbles(x, panel) }
     }
 }
 
@@ -142,7 +142,7 @@ fn multiply_nibbles<const R: usize>(x: &ByteRows, panel: NibblePanel<'_>) -> [Pa
                 let factor = _mm256_set1_ps(words.scale(r));
                 let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(product), factor);
                 let sum = _mm256_fmadd_ps(scaled, scales, sums[half]);
-                let values = _mm256_set1_ps(words.sum(r) as f32 * words.scale(r));
+                let values = _mm256_set1_ps(words.value_sum(r));
                 sums[half] = _mm256_fnmadd_ps(values, offsets, sum);
             }
         }

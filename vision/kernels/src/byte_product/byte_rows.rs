@@ -5,13 +5,13 @@
     reason = "vector instructions need to be part of the function that enables them"
 )]
 
-use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES};
-use super::row_rounding::{ROW_WORDS, RowRounding};
+use super::panel_rows::BLOCK_VALUES;
+use super::row_rounding::{CORRECTION_WORD, ROW_WORDS, RowRounding, SCALE_WORD, VALUE_SUM_WORD};
 
 /// Input rows that are multiplied together, rounded to 8 bits.
 pub(super) struct ByteRows {
     /// For each block: the first quads of all rows, the second quads and so on; the bits of the
-    /// scales of all rows; the sums of the values of all rows.
+    /// scales of all rows; the corrections for unsigned weights; the bits of the sums of the values.
     pub(super) words: Vec<i32>,
     /// Number of rows.
     pub(super) rows: usize,
@@ -23,6 +23,11 @@ impl ByteRows {
         let mut words = vec![0; x.len() / BLOCK_VALUES * ROW_WORDS];
         round(RowRounding { x, columns, words: &mut words });
         Self { words, rows: x.len() / columns.max(1) }
+    }
+
+    /// Returns the size in memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self.words.as_slice())
     }
 
     /// Returns the words of each block.
@@ -49,12 +54,19 @@ impl<const R: usize> BlockWords<'_, R> {
     /// Returns the scale of a row.
     #[inline(always)]
     pub(super) fn scale(self, row: usize) -> f32 {
-        f32::from_bits(self.words[BLOCK_QUADS][row].cast_unsigned())
+        f32::from_bits(self.words[SCALE_WORD][row].cast_unsigned())
+    }
+
+    /// Returns what a product of a row has too little if 128 is added to each weight: −128 times the
+    /// sum of the bytes of the row.
+    #[inline(always)]
+    pub(super) fn correction(self, row: usize) -> i32 {
+        self.words[CORRECTION_WORD][row]
     }
 
     /// Returns the sum of the values of a row.
     #[inline(always)]
-    pub(super) fn sum(self, row: usize) -> i32 {
-        self.words[BLOCK_QUADS + 1][row]
+    pub(super) fn value_sum(self, row: usize) -> f32 {
+        f32::from_bits(self.words[VALUE_SUM_WORD][row].cast_unsigned())
     }
 }

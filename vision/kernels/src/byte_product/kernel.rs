@@ -11,7 +11,7 @@ pub(super) type PanelProducts = [f32; PANEL_ROWS];
 
 /// Instructions that multiply blocks. All kernels give equal results.
 pub(super) trait Kernel: Copy + Send + Sync {
-    /// Input rows that are multiplied together, at most six.
+    /// Input rows that are multiplied together, at most eight.
     const MAX_ROWS: usize;
 
     /// Rounds input rows to 8 bits.
@@ -22,18 +22,17 @@ pub(super) trait Kernel: Copy + Send + Sync {
         ByteRows::round(x, columns, |rounding| self.round_rows(rounding))
     }
 
-    /// Multiplies `R` rows with one or two panels of `Q8_0` blocks. Results of panel `g` and row `r`
-    /// are at `[g][r]`.
-    fn multiply_bytes<const R: usize, const G: usize>(
+    /// Multiplies `R` rows with a panel of `Q8_0` blocks.
+    fn multiply_bytes<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [BytePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G];
+        panel: BytePanel<'_>,
+    ) -> [PanelProducts; R];
 
-    /// Does the same with `Q4K` blocks.
-    fn multiply_nibbles<const R: usize, const G: usize>(
+    /// Does the same with a panel of `Q4K` blocks.
+    fn multiply_nibbles<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [NibblePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G];
+        panel: NibblePanel<'_>,
+    ) -> [PanelProducts; R];
 }

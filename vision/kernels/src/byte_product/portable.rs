@@ -18,49 +18,45 @@ impl Kernel for Portable {
         rounding.run(round_block);
     }
 
-    fn multiply_bytes<const R: usize, const G: usize>(
+    fn multiply_bytes<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [BytePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G] {
-        panels.map(|panel| {
-            let mut sums = [[0.; PANEL_ROWS]; R];
-            for (block, words) in x.blocks::<R>().enumerate() {
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    for (row, sum) in sums.iter_mut().enumerate() {
-                        let weights = |quad| panel.quad(block, quad, row).map(i32::from);
-                        let scaled = multiply_block(words, r, weights) as f32 * words.scale(r);
-                        *sum = scaled.mul_add(panel.scale(block, row), *sum);
-                    }
+        panel: BytePanel<'_>,
+    ) -> [PanelProducts; R] {
+        let mut sums = [[0.; PANEL_ROWS]; R];
+        for (block, words) in x.blocks::<R>().enumerate() {
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    let weights = |quad| panel.quad(block, quad, row).map(i32::from);
+                    let scaled = multiply_block(words, r, weights) as f32 * words.scale(r);
+                    *sum = scaled.mul_add(panel.scale(block, row), *sum);
                 }
             }
-            sums
-        })
+        }
+        sums
     }
 
-    fn multiply_nibbles<const R: usize, const G: usize>(
+    fn multiply_nibbles<const R: usize>(
         self,
         x: &ByteRows,
-        panels: [NibblePanel<'_>; G],
-    ) -> [[PanelProducts; R]; G] {
-        panels.map(|panel| {
-            let mut sums = [[0.; PANEL_ROWS]; R];
-            for (i, words) in x.blocks::<R>().enumerate() {
-                let (block, part) = (&panel.blocks[i / PARTS], i % PARTS);
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    for (row, sum) in sums.iter_mut().enumerate() {
-                        let weights = |quad: usize| {
-                            quads(pair(block, part, quad / 2), row)[quad % 2].map(i32::from)
-                        };
-                        let [scale, offset] = scale_and_offset(block, part, row);
-                        let scaled = multiply_block(words, r, weights) as f32 * words.scale(r);
-                        *sum = scaled.mul_add(scale, *sum);
-                        *sum = (-(words.sum(r) as f32 * words.scale(r))).mul_add(offset, *sum);
-                    }
+        panel: NibblePanel<'_>,
+    ) -> [PanelProducts; R] {
+        let mut sums = [[0.; PANEL_ROWS]; R];
+        for (i, words) in x.blocks::<R>().enumerate() {
+            let (block, part) = (&panel.blocks[i / PARTS], i % PARTS);
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    let weights = |quad: usize| {
+                        quads(pair(block, part, quad / 2), row)[quad % 2].map(i32::from)
+                    };
+                    let [scale, offset] = scale_and_offset(block, part, row);
+                    let scaled = multiply_block(words, r, weights) as f32 * words.scale(r);
+                    *sum = scaled.mul_add(scale, *sum);
+                    *sum = (-words.value_sum(r)).mul_add(offset, *sum);
                 }
             }
-            sums
-        })
+        }
+        sums
     }
 }
 

@@ -14,8 +14,9 @@ use super::tier::{WithKernel, with_kernel};
 use crate::elements::with_f32_slice;
 use crate::output_columns::{MIN_PARALLEL_WORK, compute_columns};
 
-/// Panels that the kernel multiplies with an input row at the same time.
-const PANEL_GROUP: usize = 2;
+/// Input rows of this size are multiplied with all panels before the next ones, so that they stay in a
+/// core's second cache. With 2,000 rows of 11,008 values, a product takes less than half of the time.
+const CACHED_BYTES: usize = 128 << 10;
 
 /// Computes `x · weightᵀ` for a weight in panels.
 ///
@@ -57,31 +58,19 @@ pub(crate) fn multiply_by_panels(
 
 /// A type of panel that kernels multiply.
 trait KernelPanel<'a>: PanelRows<'a> {
-    /// Multiplies `R` input rows with panels.
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G];
+    /// Multiplies `R` input rows with the panel.
+    fn multiply<K: Kernel, const R: usize>(self, kernel: K, x: &ByteRows) -> [PanelProducts; R];
 }
 
 impl<'a> KernelPanel<'a> for BytePanel<'a> {
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G] {
-        kernel.multiply_bytes(x, panels)
+    fn multiply<K: Kernel, const R: usize>(self, kernel: K, x: &ByteRows) -> [PanelProducts; R] {
+        kernel.multiply_bytes(x, self)
     }
 }
 
 impl<'a> KernelPanel<'a> for NibblePanel<'a> {
-    fn multiply<K: Kernel, const R: usize, const G: usize>(
-        kernel: K,
-        x: &ByteRows,
-        panels: [Self; G],
-    ) -> [[PanelProducts; R]; G] {
-        kernel.multiply_nibbles(x, panels)
+    fn multiply<K: Kernel, const R: usize>(self, kernel: K, x: &ByteRows) -> [PanelProducts; R] {
+        kernel.multiply_nibbles(x, self)
     }
 }
 
@@ -127,56 +116,69 @@ impl<'a, W: KernelPanel<'a> + Sync> WithKernel for PanelProduct<'a, W> {
         } else {
             (0..groups).map(round).collect()
         };
-        compute_columns([n, rows], PANEL_ROWS * PANEL_GROUP, work, |mut outputs| {
-            let first = outputs.first / PANEL_ROWS;
-            let last = (outputs.first + outputs.width()).div_ceil(PANEL_ROWS);
-            for i in (first..last).step_by(PANEL_GROUP) {
-                let column = (i - first) * PANEL_ROWS;
-                let mut rows = outputs.rows.as_mut_slice();
-                for x in &inputs {
-                    let (targets, later) = rows.split_at_mut(x.rows);
-                    rows = later;
-                    if i + 1 < last {
-                        multiply_rows(kernel, x, [panels[i], panels[i + 1]], column, targets);
-                    } else {
-                        multiply_rows(kernel, x, [panels[i]], column, targets);
-                    }
+        let cached_groups = cached_groups(&inputs);
+        compute_columns([n, rows], PANEL_ROWS, work, |mut outputs| {
+            let panels = &panels[outputs.first / PANEL_ROWS..];
+            let width = outputs.width();
+            let mut later = outputs.rows.as_mut_slice();
+            for inputs in inputs.chunks(cached_groups) {
+                let rows = inputs.iter().map(|x| x.rows).sum();
+                let outputs;
+                (outputs, later) = later.split_at_mut(rows);
+                for (column, panel) in (0..width).step_by(PANEL_ROWS).zip(panels) {
+                    multiply_groups(kernel, inputs, *panel, column, outputs);
                 }
             }
         })
     }
 }
 
-/// Multiplies input rows with panels and writes the results to the outputs from a column on.
-fn multiply_rows<'a, K: Kernel, W: KernelPanel<'a>, const G: usize>(
+/// Returns the number of groups of input rows that stay in the cache, at least one.
+fn cached_groups(inputs: &[ByteRows]) -> usize {
+    let bytes = inputs.first().map_or(1, ByteRows::bytes);
+    (CACHED_BYTES / bytes.max(1)).max(1)
+}
+
+/// Multiplies groups of input rows with a panel and writes the results to the outputs from a column on.
+fn multiply_groups<'a, K: Kernel, W: KernelPanel<'a>>(
+    kernel: K,
+    inputs: &[ByteRows],
+    panel: W,
+    column: usize,
+    mut outputs: &mut [&mut [f32]],
+) {
+    for x in inputs {
+        let targets;
+        (targets, outputs) = outputs.split_at_mut(x.rows);
+        multiply_rows(kernel, x, panel, column, targets);
+    }
+}
+
+/// Multiplies a group of input rows with a panel.
+fn multiply_rows<'a, K: Kernel, W: KernelPanel<'a>>(
     kernel: K,
     x: &ByteRows,
-    panels: [W; G],
+    panel: W,
     column: usize,
     outputs: &mut [&mut [f32]],
 ) {
     match x.rows {
-        1 => write(W::multiply::<K, 1, G>(kernel, x, panels), column, outputs),
-        2 => write(W::multiply::<K, 2, G>(kernel, x, panels), column, outputs),
-        3 => write(W::multiply::<K, 3, G>(kernel, x, panels), column, outputs),
-        4 => write(W::multiply::<K, 4, G>(kernel, x, panels), column, outputs),
-        5 => write(W::multiply::<K, 5, G>(kernel, x, panels), column, outputs),
-        _ => write(W::multiply::<K, 6, G>(kernel, x, panels), column, outputs),
+        1 => write(panel.multiply::<K, 1>(kernel, x), column, outputs),
+        2 => write(panel.multiply::<K, 2>(kernel, x), column, outputs),
+        3 => write(panel.multiply::<K, 3>(kernel, x), column, outputs),
+        4 => write(panel.multiply::<K, 4>(kernel, x), column, outputs),
+        5 => write(panel.multiply::<K, 5>(kernel, x), column, outputs),
+        6 => write(panel.multiply::<K, 6>(kernel, x), column, outputs),
+        7 => write(panel.multiply::<K, 7>(kernel, x), column, outputs),
+        _ => write(panel.multiply::<K, 8>(kernel, x), column, outputs),
     }
 }
 
 /// Writes products to the outputs. Those of the rows that fill a panel have no place.
-fn write<const R: usize, const G: usize>(
-    products: [[PanelProducts; R]; G],
-    column: usize,
-    outputs: &mut [&mut [f32]],
-) {
-    for (g, products) in products.iter().enumerate() {
-        for (products, outputs) in products.iter().zip(outputs.iter_mut()) {
-            for (output, product) in outputs.iter_mut().skip(column + g * PANEL_ROWS).zip(products)
-            {
-                *output = *product;
-            }
+fn write<const R: usize>(products: [PanelProducts; R], column: usize, outputs: &mut [&mut [f32]]) {
+    for (products, outputs) in products.iter().zip(outputs) {
+        for (output, product) in outputs.iter_mut().skip(column).zip(products) {
+            *output = *product;
         }
     }
 }

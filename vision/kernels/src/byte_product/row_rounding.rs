@@ -7,8 +7,15 @@
 
 use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 
-/// Number of 32-bit words for a block of one row: its quads, its scale, and the sum of its bytes.
-pub(super) const ROW_WORDS: usize = BLOCK_QUADS + 2;
+/// Number of 32-bit words for a block of one row: its quads, its scale, the correction for unsigned
+/// weights, and the sum of its values.
+pub(super) const ROW_WORDS: usize = BLOCK_QUADS + 3;
+/// What [`ByteRows`](super::byte_rows::ByteRows) stores after the quads.
+pub(super) const SCALE_WORD: usize = BLOCK_QUADS;
+pub(super) const CORRECTION_WORD: usize = BLOCK_QUADS + 1;
+pub(super) const VALUE_SUM_WORD: usize = BLOCK_QUADS + 2;
+/// A kernel that multiplies unsigned weights adds this to each.
+const WEIGHT_OFFSET: i32 = 128;
 /// Largest 8-bit value that is used. −128 has no positive counterpart.
 pub(super) const LARGEST: f32 = 127.;
 /// A sum with this number has the rounded value in its lowest byte.
@@ -50,8 +57,10 @@ impl RowRounding<'_> {
                 for (words, quad) in words.chunks_exact_mut(rows).zip(quads) {
                     words[row] = quad;
                 }
-                words[BLOCK_QUADS * rows + row] = scale.to_bits().cast_signed();
-                words[(BLOCK_QUADS + 1) * rows + row] = sum;
+                words[SCALE_WORD * rows + row] = scale.to_bits().cast_signed();
+                words[CORRECTION_WORD * rows + row] = -WEIGHT_OFFSET * sum;
+                let value_sum = sum as f32 * scale;
+                words[VALUE_SUM_WORD * rows + row] = value_sum.to_bits().cast_signed();
             }
         }
     }

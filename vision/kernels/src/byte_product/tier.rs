@@ -97,7 +97,7 @@ impl WithKernel for SelfTest {
             state >> 16
         };
         let x: Vec<f32> = (0..4 * COLUMNS).map(|_| next() as f32 - 3e4).collect();
-        let inputs = [&x[..COLUMNS], &x].map(|x| kernel.round(x, COLUMNS));
+        let [row, rows] = [&x[..COLUMNS], &x].map(|x| kernel.round(x, COLUMNS));
         // Numbers in f16 without the exponents of infinity and NaN.
         let scales = [[0x2C; SCALE_BYTES]; COLUMNS / BLOCK_VALUES];
         let mut quads = [[[0; QUAD_BYTES]; BLOCK_QUADS]; COLUMNS / BLOCK_VALUES];
@@ -108,13 +108,13 @@ impl WithKernel for SelfTest {
         for byte in blocks.iter_mut().flat_map(|block| block[1..].as_flattened_mut()) {
             *byte = [next().to_le_bytes()[0], 0xFF][next() as usize % 2];
         }
-        let bytes = [BytePanel { scales: &scales, quads: &quads }; 2];
-        let nibbles = [NibblePanel { blocks: &blocks }; 2];
+        let bytes = BytePanel { scales: &scales, quads: &quads };
+        let nibbles = NibblePanel { blocks: &blocks };
         let mut products: Vec<PanelProducts> = Vec::new();
-        products.extend(kernel.multiply_bytes::<1, 2>(&inputs[0], bytes).as_flattened());
-        products.extend(kernel.multiply_bytes::<4, 2>(&inputs[1], bytes).as_flattened());
-        products.extend(kernel.multiply_nibbles::<1, 2>(&inputs[0], nibbles).as_flattened());
-        products.extend(kernel.multiply_nibbles::<4, 2>(&inputs[1], nibbles).as_flattened());
+        products.extend(kernel.multiply_bytes::<1>(&row, bytes));
+        products.extend(kernel.multiply_bytes::<4>(&rows, bytes));
+        products.extend(kernel.multiply_nibbles::<1>(&row, nibbles));
+        products.extend(kernel.multiply_nibbles::<4>(&rows, nibbles));
         products.iter().flatten().map(|product| product.to_bits()).collect()
     }
 }
@@ -165,7 +165,7 @@ mod tests {
             x[5] = value;
             for tier in available() {
                 let words = tier.run(Rounded(&x));
-                let scales = words[BLOCK_QUADS..].iter().step_by(BLOCK_QUADS + 2);
+                let scales = words[SCALE_WORD..].iter().step_by(ROW_WORDS);
                 let scales: Vec<f32> =
                     scales.map(|bits| f32::from_bits(bits.cast_unsigned())).collect();
                 assert!(scales[0].is_nan() && scales[1] > 0., "{}: {scales:?}", tier.name());
