@@ -320,8 +320,12 @@ mod tests {
             let error = ((&all - &want)?.sqr()?.mean_all()? / want.sqr()?.mean_all()?)?;
             let error = error.to_scalar::<f32>()?.sqrt();
             assert!(error > 1e-4 && error < 8e-3, "{block_type:?} {rows}x{columns}: {error}");
+            let indices = [rows as u32 - 1, 0];
+            let (selected, expected) =
+                (packed.select_rows(&indices)?, dense.select_rows(&indices)?);
+            assert_eq!(selected.to_vec2::<f32>()?, expected.to_vec2::<f32>()?);
             let all = all.to_vec2::<f32>()?;
-            for n in [1, 2, 3, 4, 5, 6, 7, 13, 32] {
+            for n in [1, 2, 3, 4, 5, 6, 7, 8, 13, 32] {
                 let some = packed.linear(&x.narrow(0, 70 - n, n)?, None)?.to_vec2::<f32>()?;
                 assert!(some == all[70 - n..], "{n} rows of {rows}x{columns} differ");
             }

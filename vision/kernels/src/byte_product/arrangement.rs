@@ -5,7 +5,7 @@ use candle::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
 
 use super::byte_panels::BytePanel;
 use super::nibble_panels::NibblePanel;
-use super::panel_rows::{PANEL_ROWS, PanelRows};
+use super::panel_rows::{PANEL_ROWS, PanelRows, QUAD_BYTES};
 
 /// Returns true if products with this type of blocks are computed with 8-bit integers.
 pub fn has_byte_products(block_type: GgmlDType) -> bool {
@@ -35,16 +35,22 @@ fn arrange<'a, W: PanelRows<'a>>(rows: &Tensor) -> Result<Tensor> {
         bail!("rows of {row_bytes} bytes are not whole blocks of {}", W::STORED_BYTES);
     }
     let bytes = rows.flatten_all()?.to_vec1::<u8>()?;
-    let arranged_bytes = row_bytes / W::STORED_BYTES * W::ARRANGED_BYTES;
+    let arranged_bytes = W::arranged_bytes(row_bytes / W::STORED_BYTES);
     let padded = n.next_multiple_of(PANEL_ROWS);
-    let mut arranged = vec![0; padded * arranged_bytes];
+    let len = padded * arranged_bytes;
+    // Reading a line of a panel is fastest if it is a cache line.
+    let mut memory = vec![0u8; len + QUAD_BYTES - 1];
+    let start = memory.as_ptr().align_offset(QUAD_BYTES).min(QUAD_BYTES - 1);
+    let arranged = &mut memory[start..start + len];
     let panels = arranged.chunks_exact_mut(PANEL_ROWS * arranged_bytes);
     for (panel, rows) in panels.zip(bytes.chunks(PANEL_ROWS * row_bytes)) {
         for (row, blocks) in rows.chunks_exact(row_bytes).enumerate() {
             W::write_row(panel, row, blocks);
         }
     }
-    Tensor::from_vec(arranged, (padded, arranged_bytes), &Device::Cpu)
+    let size = memory.len();
+    let memory = Tensor::from_vec(memory, size, &Device::Cpu)?;
+    memory.narrow(0, start, len)?.reshape((padded, arranged_bytes))
 }
 
 /// Returns the shape of a matrix in the order of [`arrange_blocks`]: rows, and bytes per row.
@@ -52,13 +58,14 @@ pub(crate) fn arranged_shape(
     (rows, columns): (usize, usize),
     block_type: GgmlDType,
 ) -> (usize, usize) {
-    let bytes = match block_type {
-        GgmlDType::Q8_0 => BytePanel::ARRANGED_BYTES,
-        GgmlDType::Q4K => NibblePanel::ARRANGED_BYTES,
-        _ => block_type.type_size(),
+    let blocks = columns / block_type.block_size();
+    let row_bytes = match block_type {
+        GgmlDType::Q8_0 => BytePanel::arranged_bytes(blocks),
+        GgmlDType::Q4K => NibblePanel::arranged_bytes(blocks),
+        _ => blocks * block_type.type_size(),
     };
     let rows = if has_byte_products(block_type) { rows.next_multiple_of(PANEL_ROWS) } else { rows };
-    (rows, columns / block_type.block_size() * bytes)
+    (rows, row_bytes)
 }
 
 /// Converts rows of a matrix in panels to f32.
@@ -96,7 +103,9 @@ fn select<'a, W: PanelRows<'a>>(
             bail!("row {row} of a matrix with {rows} rows");
         }
         let panel = W::borrow(&bytes[row / PANEL_ROWS * panel_bytes..][..panel_bytes]);
+        let end = values.len() + columns;
         panel.read_row(row % PANEL_ROWS, &mut values);
+        values.truncate(end);
     }
     Tensor::from_vec(values, (indices.len(), columns), &Device::Cpu)
 }

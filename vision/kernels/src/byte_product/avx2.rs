@@ -10,11 +10,10 @@ use std::arch::x86_64::{
 
 use pulp::cast;
 
-use super::byte_panels::BytePanel;
+use super::byte_panels::{ByteBlock, BytePanel};
 use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
-use super::panel_rows::BLOCK_QUADS;
 use super::rounding_avx2::round_rows;
 use super::row_rounding::RowRounding;
 
@@ -70,11 +69,11 @@ fn multiply_bytes<const R: usize>(x: &ByteRows, panel: BytePanel<'_>) -> [PanelP
     // The two halves of the rows of a panel.
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     let ones = _mm256_set1_epi16(1);
-    let blocks = panel.quads.iter().zip(panel.scales);
-    for (words, (quads, scales)) in x.blocks::<R>().zip(blocks) {
+    for (i, words) in x.blocks::<R>().enumerate() {
+        let ByteBlock { scales, quads } = panel.block(i);
         let mut products = [[_mm256_setzero_si256(); 2]; R];
-        for quad in 0..BLOCK_QUADS {
-            let weights: [__m256i; 2] = cast(quads[quad]);
+        for (quad, weights) in quads.iter().enumerate() {
+            let weights: [__m256i; 2] = cast(*weights);
             // The instruction takes an unsigned and a signed factor: the weight gives its sign away.
             // No sum of two products leaves 16 bits, as the input has no −128.
             let sizes = [_mm256_abs_epi8(weights[0]), _mm256_abs_epi8(weights[1])];
@@ -129,7 +128,7 @@ fn multiply_nibbles<const R: usize>(x: &ByteRows, panel: NibblePanel<'_>) -> [Pa
             }
         }
         let factors: [[[u8; 16]; 2]; 2] = cast(factors(block));
-        let scales: [[[u8; 8]; 2]; 2] = cast(scales(block, part));
+        let scales: [[[u8; 8]; 2]; 2] = cast(*scales(block, part));
         for half in 0..2 {
             let scale = |i: usize| {
                 let scales: [u8; 16] = cast([scales[i][half], [0; 8]]);

@@ -11,18 +11,21 @@ use std::hint::black_box;
 
 use pulp::cast;
 
-use super::byte_panels::BytePanel;
+use super::byte_panels::{ByteBlock, BytePanel};
 use super::byte_rows::ByteRows;
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibblePanel, PAIRS, PARTS, factors, pair, scales};
-use super::panel_rows::BLOCK_QUADS;
+use super::panel_rows::{BLOCK_QUADS, QUAD_BYTES};
 use super::rounding_avx2::round_rows;
 use super::row_rounding::RowRounding;
 use crate::row_product::prefetch;
 
-/// Blocks between the one that is multiplied and the one that is prefetched. Distances from 8 to 16 are
-/// about equally fast. Without prefetching, a product of one row takes a seventh more time.
-const BLOCKS_AHEAD: usize = 12;
+/// Up to this number of input rows, the processor prefetches weights fast enough by itself. With one row,
+/// prefetching makes a product of nibbles half as slow again.
+const MAX_UNFETCHED_ROWS: usize = 4;
+/// Bytes between a line that is multiplied and the line that is prefetched. With eight input rows, a
+/// product of bytes takes a sixth less time.
+const BYTES_AHEAD: usize = 36 * QUAD_BYTES;
 
 /// The processor has AVX-512 with VNNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,17 +83,25 @@ fn hide_length(count: usize) -> usize {
     black_box(count)
 }
 
+/// Prefetches a later line, if that makes a product of `R` input rows faster.
+#[inline(always)]
+fn fetch_ahead<const R: usize>(line: &[u8; QUAD_BYTES]) {
+    if R > MAX_UNFETCHED_ROWS {
+        prefetch(line, BYTES_AHEAD);
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn multiply_bytes<const R: usize>(x: &ByteRows, panel: BytePanel<'_>) -> [PanelProducts; R] {
     // The instruction takes unsigned weights, so 128 is added to each: its highest bit flips.
     let flip = _mm512_set1_epi8(i8::MIN);
     let quad_count = hide_length(BLOCK_QUADS);
     let mut sums = [_mm512_setzero_ps(); R];
-    for ((words, quads), scales) in x.blocks::<R>().zip(panel.quads).zip(panel.scales) {
-        prefetch(scales, BLOCKS_AHEAD * size_of_val(scales));
+    for (i, words) in x.blocks::<R>().enumerate() {
+        let ByteBlock { scales, quads } = panel.block(i);
         let mut products: [__m512i; R] = from_fn(|r| _mm512_set1_epi32(words.correction(r)));
         for (quad, weights) in quads.iter().enumerate().take(quad_count) {
-            prefetch(weights, BLOCKS_AHEAD * size_of_val(quads));
+            fetch_ahead::<R>(weights);
             let weights = _mm512_xor_si512(flip, cast(*weights));
             for (product, x) in products.iter_mut().zip(words.quads(quad)) {
                 *product = _mm512_dpbusd_epi32(*product, weights, _mm512_set1_epi32(x));
@@ -116,7 +127,7 @@ fn multiply_nibbles<const R: usize>(x: &ByteRows, panel: NibblePanel<'_>) -> [Pa
         let mut products = [_mm512_set1_epi32(0); R];
         for quads in 0..pair_count {
             let pairs = pair(block, part, quads);
-            prefetch(pairs, size_of_val(block));
+            fetch_ahead::<R>(pairs);
             let pairs: __m512i = cast(*pairs);
             let high = _mm512_srli_epi16::<4>(pairs);
             let weights = [_mm512_and_si512(pairs, low), _mm512_and_si512(high, low)];

@@ -41,9 +41,9 @@ pub(super) fn factors(block: &NibbleBlock) -> [[u8; 2 * PANEL_ROWS]; 2] {
 
 /// Returns the scales and the offsets of a part.
 #[inline(always)]
-pub(super) fn scales(block: &NibbleBlock, part: usize) -> [[u8; PANEL_ROWS]; 2] {
-    let parts: [[[u8; PANEL_ROWS]; 2]; 2] = cast(block[SCALE_LINE + part / 2]);
-    parts[part % 2]
+pub(super) fn scales(block: &NibbleBlock, part: usize) -> &[[u8; PANEL_ROWS]; 2] {
+    let rows = block[SCALE_LINE..PAIR_LINE].as_flattened().as_chunks::<PANEL_ROWS>().0;
+    &rows.as_chunks::<2>().0[part]
 }
 
 /// Returns a pair of quads of all rows.
@@ -70,7 +70,10 @@ pub(super) fn quads(pair: &[u8; QUAD_BYTES], row: usize) -> [[u8; QUAD]; 2] {
 impl<'a> PanelRows<'a> for NibblePanel<'a> {
     /// Factors, scales and values (`BlockQ4K` in candle's `k_quants.rs`).
     const STORED_BYTES: usize = 4 + SCALE_BYTES + 128;
-    const ARRANGED_BYTES: usize = LINES * QUAD_BYTES / PANEL_ROWS;
+
+    fn arranged_bytes(blocks: usize) -> usize {
+        blocks * LINES * QUAD_BYTES / PANEL_ROWS
+    }
 
     fn borrow(bytes: &'a [u8]) -> Self {
         Self { blocks: bytes.as_chunks().0.as_chunks().0 }

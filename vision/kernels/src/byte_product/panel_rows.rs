@@ -15,8 +15,9 @@ pub(super) const QUAD_BYTES: usize = PANEL_ROWS * QUAD;
 pub(super) trait PanelRows<'a>: Copy {
     /// Bytes of a stored block.
     const STORED_BYTES: usize;
-    /// Bytes of an arranged block, per row.
-    const ARRANGED_BYTES: usize;
+
+    /// Returns the bytes of a row of arranged blocks, which a panel has for each of its rows.
+    fn arranged_bytes(blocks: usize) -> usize;
 
     /// Borrows the bytes of a panel.
     fn borrow(bytes: &'a [u8]) -> Self;
@@ -24,6 +25,6 @@ pub(super) trait PanelRows<'a>: Copy {
     /// Copies the stored blocks of a row to its place in a panel.
     fn write_row(panel: &mut [u8], row: usize, blocks: &[u8]);
 
-    /// Converts a row to f32.
+    /// Converts a row to f32. Zeros can follow.
     fn read_row(&self, row: usize, values: &mut Vec<f32>);
 }

@@ -24,12 +24,13 @@ impl Kernel for Portable {
         panel: BytePanel<'_>,
     ) -> [PanelProducts; R] {
         let mut sums = [[0.; PANEL_ROWS]; R];
-        for (block, words) in x.blocks::<R>().enumerate() {
+        for (i, words) in x.blocks::<R>().enumerate() {
+            let block = panel.block(i);
             for (r, sums) in sums.iter_mut().enumerate() {
                 for (row, sum) in sums.iter_mut().enumerate() {
-                    let weights = |quad| panel.quad(block, quad, row).map(i32::from);
+                    let weights = |quad| block.quad(quad, row).map(i32::from);
                     let scaled = multiply_block(words, r, weights) as f32 * words.scale(r);
-                    *sum = scaled.mul_add(panel.scale(block, row), *sum);
+                    *sum = scaled.mul_add(block.scale(row), *sum);
                 }
             }
         }

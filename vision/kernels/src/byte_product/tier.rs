@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::byte_panels::{BytePanel, SCALE_BYTES};
+use super::byte_panels::{BytePair, BytePanel};
 use super::kernel::{Kernel, PanelProducts};
 use super::nibble_panels::{NibbleBlock, NibblePanel};
-use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD_BYTES};
+use super::panel_rows::{BLOCK_VALUES, QUAD_BYTES};
 use super::portable::Portable;
 
 /// A computation with any kernel.
@@ -99,16 +99,15 @@ impl WithKernel for SelfTest {
         let x: Vec<f32> = (0..4 * COLUMNS).map(|_| next() as f32 - 3e4).collect();
         let [row, rows] = [&x[..COLUMNS], &x].map(|x| kernel.round(x, COLUMNS));
         // Numbers in f16 without the exponents of infinity and NaN.
-        let scales = [[0x2C; SCALE_BYTES]; COLUMNS / BLOCK_VALUES];
-        let mut quads = [[[0; QUAD_BYTES]; BLOCK_QUADS]; COLUMNS / BLOCK_VALUES];
-        for byte in quads.as_flattened_mut().as_flattened_mut() {
+        let mut pairs: [BytePair; COLUMNS / BLOCK_VALUES / 2] = [[[0x2C; QUAD_BYTES]; _]; _];
+        for byte in pairs.iter_mut().flat_map(|pair| pair[1..].as_flattened_mut()) {
             *byte = [next().to_le_bytes()[0], 0x80, 0x7F, 0xFF][next() as usize % 4];
         }
         let mut blocks: [NibbleBlock; 2] = [[[0x2C; QUAD_BYTES]; _]; 2];
         for byte in blocks.iter_mut().flat_map(|block| block[1..].as_flattened_mut()) {
             *byte = [next().to_le_bytes()[0], 0xFF][next() as usize % 2];
         }
-        let bytes = BytePanel { scales: &scales, quads: &quads };
+        let bytes = BytePanel { pairs: &pairs };
         let nibbles = NibblePanel { blocks: &blocks };
         let mut products: Vec<PanelProducts> = Vec::new();
         products.extend(kernel.multiply_bytes::<1>(&row, bytes));
@@ -121,6 +120,7 @@ impl WithKernel for SelfTest {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row_rounding::{ROW_WORDS, SCALE_WORD};
     use super::*;
 
     #[test]
