@@ -1,6 +1,11 @@
 //! The kernel for AVX-512 with VNNI: one instruction computes 64 products of bytes and
 //! adds them in groups of four.
 
+#![expect(
+    clippy::inline_always,
+    reason = "vector instructions need to be part of the function that enables them"
+)]
+
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi32, _mm512_cvtph_ps,
     _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_fnmadd_ps, _mm512_mul_ps, _mm512_set1_epi8,
@@ -131,9 +136,9 @@ fn multiply_nibbles<const R: usize>(x: &ByteRows, panel: NibblePanel<'_>) -> [Pa
             let pairs: __m512i = cast(*pairs);
             let high = _mm512_srli_epi16::<4>(pairs);
             let weights = [_mm512_and_si512(pairs, low), _mm512_and_si512(high, low)];
-            for half in 0..2 {
+            for (half, weights) in weights.into_iter().enumerate() {
                 for (product, x) in products.iter_mut().zip(words.quads(2 * quads + half)) {
-                    *product = _mm512_dpbusd_epi32(*product, weights[half], _mm512_set1_epi32(x));
+                    *product = _mm512_dpbusd_epi32(*product, weights, _mm512_set1_epi32(x));
                 }
             }
         }

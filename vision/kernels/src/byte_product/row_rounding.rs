@@ -10,9 +10,11 @@ use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 /// Number of 32-bit words for a block of one row: its quads, its scale, the correction for unsigned
 /// weights, and the sum of its values.
 pub(super) const ROW_WORDS: usize = BLOCK_QUADS + 3;
-/// What [`ByteRows`](super::byte_rows::ByteRows) stores after the quads.
+/// Index of the scale among the words of a block.
 pub(super) const SCALE_WORD: usize = BLOCK_QUADS;
+/// Index of the correction for unsigned weights.
 pub(super) const CORRECTION_WORD: usize = BLOCK_QUADS + 1;
+/// Index of the sum of the values.
 pub(super) const VALUE_SUM_WORD: usize = BLOCK_QUADS + 2;
 /// A kernel that multiplies unsigned weights adds this to each.
 const WEIGHT_OFFSET: i32 = 128;
