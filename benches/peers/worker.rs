@@ -120,8 +120,8 @@ impl Model {
         Ok((next, caches))
     }
 
-    /// Processes a prompt as the program does: of the last layer, all tokens but the last need keys and
-    /// values only. Returns the likeliest next token.
+    /// Processes a prompt as the program does: in the last layer, it computes only keys and values for all
+    /// tokens but the last. Returns the likeliest next token.
     fn process_prompt(
         &self,
         tokens: &[u32],

@@ -38,7 +38,7 @@ fn arrange<'a, W: PanelRows<'a>>(rows: &Tensor) -> Result<Tensor> {
     let arranged_bytes = W::arranged_bytes(row_bytes / W::STORED_BYTES);
     let padded = n.next_multiple_of(PANEL_ROWS);
     let len = padded * arranged_bytes;
-    // Reading a line of a panel is fastest if it is a cache line.
+    // Panels start at a cache line, so that no load crosses two.
     let mut memory = vec![0u8; len + QUAD_BYTES - 1];
     let start = memory.as_ptr().align_offset(QUAD_BYTES).min(QUAD_BYTES - 1);
     let arranged = &mut memory[start..start + len];

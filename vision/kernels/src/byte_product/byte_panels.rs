@@ -6,7 +6,7 @@ use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, PANEL_ROWS, PanelRows, QUAD, 
 
 /// Bytes of the scales of one block of all rows.
 const SCALE_BYTES: usize = PANEL_ROWS * 2;
-/// Lines of a pair of blocks.
+/// Cache lines of a pair of blocks.
 const LINES: usize = 1 + PAIR * BLOCK_QUADS;
 /// Blocks of a pair. Their scales fill a line.
 const PAIR: usize = QUAD_BYTES / SCALE_BYTES;
@@ -15,8 +15,8 @@ const PAIR: usize = QUAD_BYTES / SCALE_BYTES;
 /// first block, then those of the second.
 pub(super) type BytePair = [[u8; QUAD_BYTES]; LINES];
 
-/// A panel of `Q8_0` blocks. It is read from start to end, so the processor prefetches it. A block of zeros
-/// follows an odd number of blocks.
+/// A panel of `Q8_0` blocks. Products read it from start to end, so the hardware prefetcher works. If the
+/// number of blocks is odd, a block of zeros completes the last pair.
 #[derive(Clone, Copy)]
 pub(super) struct BytePanel<'a> {
     pub(super) pairs: &'a [BytePair],

@@ -25,7 +25,7 @@ impl ByteRows {
         Self { words, rows: x.len() / columns.max(1) }
     }
 
-    /// Returns the size in memory.
+    /// Returns the number of bytes that the rounded rows take.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.words.as_slice())
     }
@@ -57,7 +57,7 @@ impl<const R: usize> BlockWords<'_, R> {
         f32::from_bits(self.words[SCALE_WORD][row].cast_unsigned())
     }
 
-    /// Returns what a product of a row has too little if 128 is added to each weight: −128 times the
+    /// Returns what has to be added to a product of a row if 128 was added to each weight: −128 times the
     /// sum of the bytes of the row.
     #[inline(always)]
     pub(super) fn correction(self, row: usize) -> i32 {

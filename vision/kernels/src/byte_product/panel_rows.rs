@@ -25,6 +25,6 @@ pub(super) trait PanelRows<'a>: Copy {
     /// Copies the stored blocks of a row to its place in a panel.
     fn write_row(panel: &mut [u8], row: usize, blocks: &[u8]);
 
-    /// Converts a row to f32. Zeros can follow.
+    /// Converts a row to f32, with zeros after it if the last block is padding.
     fn read_row(&self, row: usize, values: &mut Vec<f32>);
 }

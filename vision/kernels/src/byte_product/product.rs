@@ -14,8 +14,8 @@ use super::tier::{WithKernel, with_kernel};
 use crate::elements::with_f32_slice;
 use crate::output_columns::{MIN_PARALLEL_WORK, compute_columns};
 
-/// Input rows of this size are multiplied with all panels before the next ones, so that they stay in a
-/// core's second cache. With 2,000 rows of 11,008 values, a product takes less than half of the time.
+/// Bytes of input rows that are multiplied with all panels before the next rows. They stay in the L2 cache,
+/// so a product of 2,000 rows of 11,008 values takes less than half of the time.
 const CACHED_BYTES: usize = 128 << 10;
 
 /// Computes `x · weightᵀ` for a weight in panels.
@@ -133,13 +133,13 @@ impl<'a, W: KernelPanel<'a> + Sync> WithKernel for PanelProduct<'a, W> {
     }
 }
 
-/// Returns the number of groups of input rows that stay in the cache, at least one.
+/// Returns how many groups of input rows fit into [`CACHED_BYTES`], at least one.
 fn cached_groups(inputs: &[ByteRows]) -> usize {
     let bytes = inputs.first().map_or(1, ByteRows::bytes);
     (CACHED_BYTES / bytes.max(1)).max(1)
 }
 
-/// Multiplies groups of input rows with a panel and writes the results to the outputs from a column on.
+/// Multiplies groups of input rows with a panel. The results fill the outputs from `column` on.
 fn multiply_groups<'a, K: Kernel, W: KernelPanel<'a>>(
     kernel: K,
     inputs: &[ByteRows],

@@ -12,9 +12,9 @@ use super::panel_rows::{BLOCK_QUADS, BLOCK_VALUES, QUAD};
 pub(super) const ROW_WORDS: usize = BLOCK_QUADS + 3;
 /// Index of the scale among the words of a block.
 pub(super) const SCALE_WORD: usize = BLOCK_QUADS;
-/// Index of the correction for unsigned weights.
+/// Index of what corrects a product with unsigned weights.
 pub(super) const CORRECTION_WORD: usize = BLOCK_QUADS + 1;
-/// Index of the sum of the values.
+/// Index of the sum of the block's values.
 pub(super) const VALUE_SUM_WORD: usize = BLOCK_QUADS + 2;
 /// A kernel that multiplies unsigned weights adds this to each.
 const WEIGHT_OFFSET: i32 = 128;
